@@ -25,8 +25,8 @@ struct gemm {
 /// NumPy matmul of any ranks. Inputs: A, B.
 struct matmul {};
 
-enum class binary_kind : std::uint8_t { add, subtract, multiply, divide, maximum, minimum, power };
-/// Element-wise with NumPy broadcasting. Inputs: A, B.
+enum class binary_kind : std::uint8_t { add, subtract, multiply, divide, maximum, minimum, power, prelu };
+/// Element-wise with NumPy broadcasting. Inputs: A, B. prelu: A is the data, B the slope: a < 0 ? a · b : a.
 struct binary {
   binary_kind kind = binary_kind::add;
 };
@@ -93,7 +93,7 @@ using operation = std::variant<convolution, gemm, matmul, binary, unary, softmax
                                reshape, transpose, concat, slice, pad, channel_shuffle>;
 
 [[nodiscard]] constexpr const char* name(binary_kind kind) noexcept {
-  constexpr const char* names[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "power"};
+  constexpr const char* names[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "prelu"};
   return names[static_cast<std::size_t>(kind)];
 }
 [[nodiscard]] constexpr const char* name(unary_kind kind) noexcept {

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <boost/graph/adjacency_list.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "raptor/layout/physical.hpp"
+#include "raptor/lowering/kernel.hpp"
+#include "raptor/support/error.hpp"
+
+namespace raptor::lowering {
+
+/// Where a tensor of the compute graph starts its life.
+enum class origin : std::uint8_t { computed, input, constant };
+
+/// A tensor between computes. Inputs and constants lie densely in global memory and are loaded by the cores that read
+/// them; `layout` is then that of the loaded copy. Results are stored densely to global memory by the cores that compute them.
+struct value {
+  std::string name;
+  shape sizes;
+  layout::physical layout = layout::physical::dense;
+  origin from = origin::computed;
+  model::constant_ptr data;  ///< constants
+  std::int32_t result = -1;  ///< position among the graph's outputs
+};
+
+struct dependency {
+  std::uint32_t value = 0;
+};
+using adjacency = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, compute, dependency>;
+using vertex = boost::graph_traits<adjacency>::vertex_descriptor;
+
+/// Computes on a Boost.Graph adjacency_list, tensors beside it. Vertex order is a topological order.
+class compute_graph {
+ public:
+  std::uint32_t add_value(value v) {
+    values_.push_back(std::move(v));
+    writers_.emplace_back();
+    return static_cast<std::uint32_t>(values_.size() - 1);
+  }
+  /// Adds a compute, with an edge from every compute that writes what it reads.
+  vertex add_compute(compute c) {
+    const vertex v = boost::add_vertex(adjacency_);
+    for (const auto& a : c.accesses) {
+      if (a.mode == access_mode::read) {
+        for (const auto writer : writers_.at(a.value))
+          if (writer != v && !boost::edge(writer, v, adjacency_).second) boost::add_edge(writer, v, dependency{a.value}, adjacency_);
+      }
+    }
+    for (const auto& a : c.accesses)
+      if (a.mode != access_mode::read) {
+        ensure(values_.at(a.value).from == origin::computed, "compute writes an input or a constant", c.name);
+        writers_.at(a.value).push_back(v);
+      }
+    adjacency_[v] = std::move(c);
+    return v;
+  }
+
+  [[nodiscard]] const adjacency& structure() const noexcept { return adjacency_; }
+  [[nodiscard]] std::size_t size() const noexcept { return boost::num_vertices(adjacency_); }
+  [[nodiscard]] const compute& at(vertex v) const { return adjacency_[v]; }
+  [[nodiscard]] const std::vector<value>& values() const noexcept { return values_; }
+  [[nodiscard]] value& value_at(std::uint32_t v) { return values_.at(v); }
+  /// Computes that write a value, in vertex order.
+  [[nodiscard]] const std::vector<vertex>& writers(std::uint32_t v) const { return writers_.at(v); }
+
+  std::vector<std::uint32_t> inputs;   ///< values, in graph order
+  std::vector<std::uint32_t> outputs;  ///< values, in graph order
+  std::string name;
+
+ private:
+  adjacency adjacency_;
+  std::vector<value> values_;
+  std::vector<std::vector<vertex>> writers_;
+};
+
+}  // namespace raptor::lowering
