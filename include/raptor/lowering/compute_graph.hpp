@@ -21,7 +21,8 @@ struct value {
   shape sizes;
   layout::physical layout = layout::physical::dense;
   origin from = origin::computed;
-  model::constant_ptr data;  ///< constants
+  model::constant_ptr data;  ///< constants: f32
+  std::int32_t input = -1;   ///< inputs: position among the graph's inputs (several values may be copies of one input)
   std::int32_t result = -1;  ///< position among the graph's outputs
 };
 
@@ -65,8 +66,11 @@ class compute_graph {
   /// Computes that write a value, in vertex order.
   [[nodiscard]] const std::vector<vertex>& writers(std::uint32_t v) const { return writers_.at(v); }
 
-  std::vector<std::uint32_t> inputs;   ///< values, in graph order
-  std::vector<std::uint32_t> outputs;  ///< values, in graph order
+  struct port {
+    std::string name;
+    shape sizes;
+  };
+  std::vector<port> inputs, outputs;  ///< of the model, in graph order
   std::string name;
 
  private:

@@ -32,7 +32,8 @@ struct binary {
 };
 
 enum class unary_kind : std::uint8_t { relu, leaky_relu, clip, sigmoid, tanh, identity };
-/// Element-wise of one input. `a`, `b`: leaky_relu: a = alpha; clip: a = lower bound, b = upper bound.
+/// Element-wise of one input. `a`, `b`: leaky_relu: a = alpha; clip: a = lower bound, b = upper bound
+/// (-infinity and +infinity where the file has none).
 struct unary {
   unary_kind kind = unary_kind::identity;
   float a = 0, b = 0;

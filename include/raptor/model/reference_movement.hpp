@@ -80,7 +80,9 @@ template <class Source>
   const auto rank = in.sizes.size();
   c.require(op.begin.size() == rank && op.end.size() == rank, "the pads have not one value an axis");
   shape sizes;
+  constexpr std::int64_t most = std::int64_t{1} << 62;
   for (std::size_t d = 0; d < rank; ++d) {
+    c.require(op.begin[d] > -most && op.begin[d] < most, "a pad of " + std::to_string(op.begin[d]) + " elements");
     sizes.push_back(checked::add(checked::add(op.begin[d], in.sizes[d]), op.end[d]));
     c.require(sizes[d] >= 0, "axis " + std::to_string(d) + " is cropped to less than nothing");
     c.require(op.mode == pad_mode::constant || in.sizes[d] > 0 || sizes[d] == 0, "an empty axis cannot be reflected or repeated");

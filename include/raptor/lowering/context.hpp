@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "raptor/layout/planner.hpp"
+#include "raptor/lowering/compute_graph.hpp"
+#include "raptor/lowering/materialize.hpp"
+#include "raptor/model/graph.hpp"
+#include "raptor/program/program.hpp"
+
+namespace raptor::lowering {
+
+/// Run-time choices of the lowerings (CLI, "Planning").
+struct lowering_options {
+  std::string convolution = "auto";                   ///< strategy to force
+  std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
+  std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
+};
+
+/// What a lowering works with: the planned model graph on one side, the growing compute graph on the other.
+class context {
+ public:
+  context(const model::graph& planned, const layout::plan& layouts, const program::geometry& geometry,
+          const lowering_options& choices, compute_graph& computes)
+      : model(planned), plan(layouts), chip(geometry), options(choices), out(computes) {}
+
+  const model::graph& model;
+  const layout::plan& plan;
+  const program::geometry& chip;
+  const lowering_options& options;
+  compute_graph& out;
+
+  /// The alternative chosen for a node.
+  [[nodiscard]] const layout::alternative& chosen(model::vertex v) const { return plan.chosen.at(v); }
+
+  /// The value that holds a tensor in a layout. Constants become constant values and inputs are loaded in the layout where
+  /// a core can do so (dense, or rows as C × W); other mismatches become an explicit materialize compute, made once.
+  [[nodiscard]] std::uint32_t operand(model::tensor_id t, layout::physical wanted) {
+    const auto known = values_.find({t, wanted});
+    if (known != values_.end()) return known->second;
+    const auto& tensor = model.at(t);
+    if (tensor.is_constant()) return remember(t, wanted, out.add_value({tensor.name, tensor.sizes, layout::physical::dense, origin::constant, tensor.data}));
+    if (model.producer(t) == model::graph::no_vertex) {
+      if (wanted != layout::physical::nhwc_row_strip) {
+        value v{tensor.name, tensor.sizes, wanted, origin::input, {}};
+        v.input = position(model.inputs, t);
+        return remember(t, wanted, out.add_value(std::move(v)));
+      }
+      return materialized(t, operand(t, layout::physical::nchw_row_strip), wanted);
+    }
+    return materialized(t, result(t), wanted);
+  }
+  /// The value that a node writes for one of its output tensors, in the layout planned for it.
+  [[nodiscard]] std::uint32_t result(model::tensor_id t) {
+    const auto planned = layout::layout_of(model, plan, t);
+    const auto known = values_.find({t, planned});
+    if (known != values_.end()) return known->second;
+    return remember(t, planned, out.add_value({model.at(t).name, model.at(t).sizes, planned, origin::computed, {}}));
+  }
+  /// A value between the computes of one operator.
+  [[nodiscard]] std::uint32_t intermediate(std::string name, shape sizes, layout::physical layout = layout::physical::dense) {
+    return out.add_value({std::move(name), std::move(sizes), layout, origin::computed, {}});
+  }
+  /// A constant made by a lowering (a bias for packed windows, a divisor …); loaded by the cores that read it.
+  [[nodiscard]] std::uint32_t constant(std::string name, shape sizes, std::vector<float> elements) {
+    auto data = std::make_shared<const model::constant>(model::constant{std::move(elements)});
+    return out.add_value({std::move(name), std::move(sizes), layout::physical::dense, origin::constant, std::move(data)});
+  }
+
+  /// Adds a compute of a node of the model, with the node's name in front of its own where it has one.
+  vertex add(model::vertex node, kernel_builder& kernel, std::string strategy = {}) {
+    compute c = kernel.take();
+    c.node = static_cast<std::uint32_t>(node);
+    c.op = name(model.at(node).op);
+    c.strategy = std::move(strategy);
+    return out.add_compute(std::move(c));
+  }
+
+ private:
+  std::uint32_t remember(model::tensor_id t, layout::physical layout, std::uint32_t v) {
+    values_.emplace(std::pair{t, layout}, v);
+    return v;
+  }
+  std::uint32_t materialized(model::tensor_id t, std::uint32_t from, layout::physical wanted) {
+    if (out.values()[from].layout == wanted) return from;
+    const auto& tensor = model.at(t);
+    const auto to = out.add_value({tensor.name + "." + layout::name(wanted), tensor.sizes, wanted, origin::computed, {}});
+    out.add_compute(materialize(out, from, to));
+    return remember(t, wanted, to);
+  }
+  static std::int32_t position(const std::vector<model::tensor_id>& list, model::tensor_id t) {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (list[i] == t) return static_cast<std::int32_t>(i);
+    throw error(error_code::internal, "a tensor that nothing produces is no graph input");
+  }
+
+  std::map<std::pair<model::tensor_id, layout::physical>, std::uint32_t> values_;
+};
+
+}  // namespace raptor::lowering
