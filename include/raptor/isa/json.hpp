@@ -111,15 +111,16 @@ class stream_handler {
   [[nodiscard]] std::string place() const { return file_name_ + ", instruction " + std::to_string(index_); }
   [[nodiscard]] error fail(std::string message) const { return error(error_code::malformed, std::move(message), place()); }
 
-  /// The key that the parser is at, where it is one of an instruction's own or of its offset; nullptr elsewhere.
-  [[nodiscard]] const json_key* current() const {
+  /// The number of the form that the parser is at, of an instruction's own or of its offset; json_keys.size() elsewhere.
+  [[nodiscard]] std::size_t current() const {
     if (depth_ == 2) return find_json_key(key_);
     if (depth_ == 3 && in_offset_ && (key_ == "offset_select" || key_ == "offset_value")) return find_json_key(key_);
-    return nullptr;
+    return json_keys.size();
   }
+  [[nodiscard]] bool at_number() const { return current() != json_keys.size(); }
 
   void reject_nested(const char* kind) const {
-    if (current() != nullptr) throw fail("field '" + key_ + "' is " + kind + ", not a number");
+    if (at_number()) throw fail("field '" + key_ + "' is " + kind + ", not a number");
     if (depth_ == 2 && key_ == "op") throw fail(std::string("field 'op' is ") + kind + ", not a string");
   }
 
@@ -127,21 +128,21 @@ class stream_handler {
   bool scalar(const char* kind) {
     if (depth_ == 0) throw fail(std::string("an array of instructions is expected, not ") + kind);
     if (depth_ == 1) throw fail(std::string("an instruction is an object, not ") + kind);
-    if (current() != nullptr) throw fail("field '" + key_ + "' is " + kind + ", not a number");
+    if (at_number()) throw fail("field '" + key_ + "' is " + kind + ", not a number");
     if (depth_ == 2 && key_ == "op") throw fail(std::string("field 'op' is ") + kind + ", not a string");
     if (depth_ == 2 && key_ == "offset") throw fail(std::string("field 'offset' is ") + kind + ", not an object");
     return true;
   }
 
   bool number(std::int64_t value) {
-    const auto* known = current();
-    if (known == nullptr) return scalar("a number");
-    const bool bit_pattern = known->field == &json_fields::imm && value >= 0 && value <= std::numeric_limits<std::uint32_t>::max();
+    if (!at_number()) return scalar("a number");
+    const auto field = json_keys[current()].field;
+    const bool bit_pattern = field == &json_fields::imm && value >= 0 && value <= std::numeric_limits<std::uint32_t>::max();
     if (!bit_pattern && (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()))
       throw fail("field '" + key_ + "' does not fit 32 bits");
-    fields_.*(known->field) = static_cast<std::int32_t>(static_cast<std::uint32_t>(value));
-    if (known->field == &json_fields::rd) fields_.has_rd = true;
-    if (known->field == &json_fields::rs1) fields_.has_rs1 = true;
+    fields_.*(field) = static_cast<std::int32_t>(static_cast<std::uint32_t>(value));
+    if (field == &json_fields::rd) fields_.has_rd = true;
+    if (field == &json_fields::rs1) fields_.has_rs1 = true;
     return true;
   }
 };

@@ -53,11 +53,11 @@ inline constexpr std::array<json_key, 16> json_keys{{{"rd", &json_fields::rd},
                                                      {"event_register", &json_fields::event_register},
                                                      {"wait_value", &json_fields::wait_value}}};
 
-/// The entry of a key; nullptr where the form has no such number.
-[[nodiscard]] constexpr const json_key* find_json_key(std::string_view key) noexcept {
-  for (const auto& entry : json_keys)
-    if (entry.key == key) return &entry;
-  return nullptr;
+/// The index of a key in json_keys, or json_keys.size() where the form has no such number.
+[[nodiscard]] constexpr std::size_t find_json_key(std::string_view key) noexcept {
+  std::size_t index = 0;
+  while (index < json_keys.size() && json_keys[index].key != key) ++index;
+  return index;
 }
 
 namespace json_parts {
@@ -81,7 +81,8 @@ namespace json_parts {
   json_fields fields;
   fields.op = i.op;
   for (const slot s : all_slots)
-    if (const auto* key = find_json_key(json_parts::key_of(entry, s))) fields.*(key->field) = get(i, s);
+    if (const auto key = find_json_key(json_parts::key_of(entry, s)); key != json_keys.size())
+      fields.*(json_keys[key].field) = get(i, s);
   fields.has_rd = fields.has_rs1 = true;
   return fields;
 }
@@ -94,13 +95,16 @@ namespace json_parts {
   i.op = fields.op;
   if (entry[slot::rd] == role::repeated && fields.has_rd != fields.has_rs1)
     (fields.has_rd ? fields.rs1 : fields.rd) = fields.has_rd ? fields.rd : fields.rs1;
-  for (const slot s : all_slots)
-    if (const auto* key = find_json_key(json_parts::key_of(entry, s)))
-      if (!set(i, s, fields.*(key->field)))
-        throw error(error_code::malformed,
-                    std::string(entry.mnemonic) + ": " + std::string(key->key) + " " + std::to_string(fields.*(key->field)) +
-                        " is not a register, there are 0 to 31",
-                    std::string(place));
+  for (const slot s : all_slots) {
+    const auto key = find_json_key(json_parts::key_of(entry, s));
+    if (key == json_keys.size()) continue;
+    const std::int32_t value = fields.*(json_keys[key].field);
+    if (!set(i, s, value))
+      throw error(error_code::malformed,
+                  std::string(entry.mnemonic) + ": " + std::string(json_keys[key].key) + " " + std::to_string(value) +
+                      " is not a register, there are 0 to 31",
+                  std::string(place));
+  }
   return i;
 }
 

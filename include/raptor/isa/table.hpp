@@ -168,18 +168,26 @@ inline constexpr auto infos = boost::hana::unpack(table, [](const auto&... rows)
   return is_valid(op) ? infos[static_cast<std::size_t>(op)].mnemonic : std::string_view{"?"};
 }
 
-/// The row of a mnemonic, or none. O(number of opcodes) comparisons of short strings.
+/// The index of a mnemonic in `infos`, or infos.size(). O(number of opcodes) comparisons of short strings.
+[[nodiscard]] constexpr std::size_t find_index(std::string_view mnemonic) noexcept {
+  std::size_t index = 0;
+  while (index < infos.size() && infos[index].mnemonic != mnemonic) ++index;
+  return index;
+}
+
+/// The row of a mnemonic, or nullptr.
 [[nodiscard]] constexpr const instruction_info* find(std::string_view mnemonic) noexcept {
-  for (const auto& entry : infos)
-    if (entry.mnemonic == mnemonic) return &entry;
-  return nullptr;
+  const auto index = find_index(mnemonic);
+  return index < infos.size() ? &infos[index] : nullptr;
 }
 
 /// The row of a mnemonic. Throws error_code::malformed where there is none.
 [[nodiscard]] constexpr const instruction_info& lookup(std::string_view mnemonic, std::string place = {}) {
-  if (const auto* found = find(mnemonic)) return *found;
-  throw error(error_code::malformed, "unknown operation '" + std::string(mnemonic.substr(0, 40)) + "'", std::move(place),
-              "docs/INSTRUCTIONS.md lists all operations");
+  const auto index = find_index(mnemonic);
+  if (index == infos.size())
+    throw error(error_code::malformed, "unknown operation '" + std::string(mnemonic.substr(0, 40)) + "'", std::move(place),
+                "docs/INSTRUCTIONS.md lists all operations");
+  return infos[index];
 }
 
 /// Calls `f(std::integral_constant<opcode, op>{})` with the opcode as a constant, so that one template serves all opcodes.

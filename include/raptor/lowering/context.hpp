@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,17 +22,21 @@ struct lowering_options {
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
 };
 
+/// Duration in picoseconds of one instruction of a number of elements: the target's cost model.
+using instruction_time = std::function<std::int64_t(isa::opcode, std::int64_t)>;
+
 /// What a lowering works with: the planned model graph on one side, the growing compute graph on the other.
 class context {
  public:
   context(const model::graph& planned, const layout::plan& layouts, const program::geometry& geometry,
-          const lowering_options& choices, compute_graph& computes)
-      : model(planned), plan(layouts), chip(geometry), options(choices), out(computes) {}
+          const lowering_options& choices, instruction_time cost, compute_graph& computes)
+      : model(planned), plan(layouts), chip(geometry), options(choices), time(std::move(cost)), out(computes) {}
 
   const model::graph& model;
   const layout::plan& plan;
   const program::geometry& chip;
   const lowering_options& options;
+  const instruction_time time;
   compute_graph& out;
 
   /// The alternative chosen for a node.
@@ -61,6 +66,24 @@ class context {
     if (known != values_.end()) return known->second;
     return remember(t, planned, out.add_value({model.at(t).name, model.at(t).sizes, planned, origin::computed, {}}));
   }
+  /// Makes a tensor the graph's result number `position`: computed values are marked where they are dense; inputs,
+  /// constants, strips and values that already are a result are copied.
+  void deliver(model::tensor_id t, std::int32_t position) {
+    const bool computed = model.producer(t) != model::graph::no_vertex;
+    const auto from = computed ? result(t) : operand(t, layout::physical::dense);
+    auto& source = out.value_at(from);
+    if (computed && source.layout == layout::physical::dense && source.result < 0) {
+      source.result = position;
+      return;
+    }
+    value v{source.name, source.sizes, layout::physical::dense, origin::computed, {}};
+    v.result = position;
+    // A result that only leaves the chip is stored row by row.
+    if (source.layout == layout::physical::nhwc_row_strip) v.layout = layout::physical::nchw_row_strip;
+    const auto to = out.add_value(std::move(v));
+    out.add_compute(source.layout == layout::physical::nhwc_row_strip ? materialize(out, from, to) : copy_dense(out, from, to));
+  }
+
   /// A value between the computes of one operator.
   [[nodiscard]] std::uint32_t intermediate(std::string name, shape sizes, layout::physical layout = layout::physical::dense) {
     return out.add_value({std::move(name), std::move(sizes), layout, origin::computed, {}});

@@ -25,11 +25,11 @@ struct operand {
   friend bool operator==(const operand&, const operand&) = default;
 };
 
-/// What happens where operand `a` lies outside its tensor in a dimension that selects the fragment (a padding row).
+/// What happens where operand `a` lies in an image row (dimension 2 of its tensor) above or below the image.
 enum class outside : std::uint8_t {
   never,  ///< it cannot happen; an internal error where it does
   skip,   ///< the statement is left out (maximum or sum over the rows that exist)
-  zero    ///< the destination becomes zero (copies only)
+  zero    ///< the destination becomes zero (copies and matrix products)
 };
 
 /// One operation of a kernel, over whole elements. `op` is an ISA operation with these readings:
@@ -53,7 +53,7 @@ struct statement {
 };
 
 struct item;
-/// `count` repetitions; the induction variable is symbol{loop, variable}, unique within the kernel.
+/// `count` repetitions; the induction variable is symbol{loop, variable}, unique among the enclosing loops.
 struct loop {
   std::uint32_t variable = 0;
   affine count;

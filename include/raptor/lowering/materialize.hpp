@@ -38,4 +38,20 @@ namespace raptor::lowering {
   return k.take();
 }
 
+/// A compute that copies a dense tensor: lanes are the first dimension, or one lane for a scalar.
+[[nodiscard]] inline compute copy_dense(const compute_graph& g, std::uint32_t from, std::uint32_t to) {
+  const shape sizes = g.values()[to].sizes;
+  kernel_builder k(g.values()[to].name, sizes.empty() ? shape{} : shape{sizes[0]});
+  k.current().op = "copy";
+  std::vector<affine> low(sizes.size()), high(sizes.begin(), sizes.end());
+  affine length = 1;
+  if (!sizes.empty()) {
+    low[0] = tile_begin(0), high[0] = tile_end(0);
+    length = tile_extent(0) * (sizes[0] == 0 ? 0 : element_count(sizes) / sizes[0]);
+  }
+  const auto x = k.reads(from, low, high), y = k.writes(to, low, high);
+  k.copy(k.at(y, low), k.at(x, low), length);
+  return k.take();
+}
+
 }  // namespace raptor::lowering

@@ -23,14 +23,21 @@ struct evaluation_options {
                                                              std::span<const shape> outputs, std::string place = {},
                                                              const evaluation_options& options = {}) {
   const reference::call c{inputs, outputs, place.empty() ? name(op) : std::move(place), options.element_limit};
-  for (const auto& in : inputs)
-    if (in.present()) {
+  const auto run = [&] {
+    for (const auto& in : inputs) {
+      if (!in.present()) continue;
       const auto elements = in.type() == element_type::f32 ? in.floats().size() : in.integers().size();
       c.require(c.count(in.sizes) == elements, "an input of shape " + to_string(in.sizes) + " with " + std::to_string(elements) + " elements");
     }
-  c.require(outputs.size() == 1, "every operator of a model graph has one output");
-  auto result = std::visit([&](const auto& o) { return reference::evaluate(o, c); }, op);
-  return {std::move(result)};
+    c.require(outputs.size() == 1, "every operator of a model graph has one output");
+    return std::visit([&](const auto& o) { return reference::evaluate(o, c); }, op);
+  };
+  try {
+    return {run()};
+  } catch (const error& e) {
+    if (!e.place().empty()) throw;
+    throw error(e.code(), e.what(), c.place, e.hint());  // an overflow of sizes does not know its node
+  }
 }
 
 /// Evaluates a graph on its inputs, in graph order. Returns the value of every tensor (by tensor id) where `keep_all`,

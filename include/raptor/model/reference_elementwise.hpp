@@ -49,7 +49,8 @@ namespace raptor::model::reference {
   throw error(error_code::internal, "unknown binary operator", c.place);
 }
 
-/// Operands are both f32 or both integers; power also takes an f32 base and an integer exponent.
+/// Operands are both f32 or both integers; power also takes one of each, and its result has the type of the base (rounded
+/// towards zero).
 [[nodiscard]] inline tensor_value evaluate(const binary& op, const call& c) {
   const shape sizes = broadcast_shape(c, c.input(0).sizes, c.input(1).sizes);
   c.expect_output(sizes);
@@ -58,9 +59,17 @@ namespace raptor::model::reference {
   const auto a = broadcast_to(c, c.input(0), sizes);
   const auto b = broadcast_to(c, c.input(1), sizes);
   if (a.type() == element_type::i64) {
-    c.require(b.type() == element_type::i64, "operands of different element types");
+    c.require(b.type() == element_type::i64 || op.kind == binary_kind::power, "operands of different element types");
     std::vector<std::int64_t> out(count);
-    for (std::size_t i = 0; i < count; ++i) out[i] = apply(c, op.kind, a.integers()[i], b.integers()[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (b.type() == element_type::i64) {
+        out[i] = apply(c, op.kind, a.integers()[i], b.integers()[i]);
+      } else {
+        const double power = apply(c, op.kind, static_cast<double>(a.integers()[i]), double{b.floats()[i]});
+        c.require(std::abs(power) < 0x1p63, "a power that is no integer of 64 bits");
+        out[i] = static_cast<std::int64_t>(power);
+      }
+    }
     return make_value(sizes, std::move(out));
   }
   std::vector<float> out(count);

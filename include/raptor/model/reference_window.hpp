@@ -48,10 +48,10 @@ template <class Op>
     const auto extent = checked::add(checked::multiply(axis.kernel - 1, axis.dilation), std::int64_t{1});
     c.require(extent <= most, "the kernel is too large");
     const auto room = axis.in + axis.begin + axis.end - extent;
-    c.require(room >= 0, "the kernel is larger than the padded input");
+    c.require(room >= 0 || (may_ceil && room > -axis.stride), "the kernel is larger than the padded input");
     static_cast<void>(checked::multiply(axis.out, axis.stride));
-    const auto floor = room / axis.stride + 1;
-    const auto ceil = checked::divide_up(room, axis.stride) + 1;
+    const auto floor = room < 0 ? 0 : room / axis.stride + 1;
+    const auto ceil = room < 0 ? 1 : checked::divide_up(room, axis.stride) + 1;
     c.require(axis.out == floor || (may_ceil && axis.out == ceil),
               "spatial axis " + std::to_string(a) + " of the output should be " + std::to_string(floor) + ", not " + std::to_string(axis.out));
     axes.push_back(axis);

@@ -27,7 +27,7 @@ struct network_info {
   std::int64_t channels;      ///< of the input
   std::int64_t default_size;  ///< height and width of the input
   std::int64_t minimum_size;  ///< below it some window does not fit its map
-  ::onnx::ModelProto (*build)(layers&&);
+  ::onnx::ModelProto (*build)(zoo::layers&&);
 };
 
 /// All networks, in the order in which they are listed.
@@ -55,14 +55,15 @@ inline constexpr std::int64_t maximum_size = 16384;
   return names;
 }
 
-/// Errors: error_code::usage for an unknown name; the hint lists the known ones.
+/// Errors: error_code::usage for an unknown name; the message lists the known ones.
 [[nodiscard]] inline const network_info& find_network(std::string_view name) {
   std::string known;
   for (const auto& network : networks) {
     if (network.name == name) return network;
-    known += (known.empty() ? "" : ", ") + std::string(network.name);
+    if (!known.empty()) known += ", ";
+    known += network.name;
   }
-  throw error(error_code::usage, "unknown network \"" + std::string(name) + "\"", {}, "the networks are " + known);
+  throw error(error_code::usage, "unknown network \"" + std::string(name) + "\"; the networks are " + known);
 }
 
 /// Builds a network. Its one input is "input" (1 × channels × size × size, f32), its one output "output".
@@ -75,9 +76,9 @@ inline constexpr std::int64_t maximum_size = 16384;
   if (size < network.minimum_size || size > maximum_size)
     throw error(error_code::usage,
                 "an input of " + std::to_string(size) + "x" + std::to_string(size) + " is too " +
-                    (size < network.minimum_size ? "small" : "large") + " for " + std::string(name),
-                {}, "choose a size from " + std::to_string(network.minimum_size) + " to " + std::to_string(maximum_size));
-  return network.build(layers(std::string(name), options.seed, network.channels, size));
+                    (size < network.minimum_size ? "small" : "large") + " for " + std::string(name) + ": choose a size from " +
+                    std::to_string(network.minimum_size) + " to " + std::to_string(maximum_size));
+  return network.build(zoo::layers(std::string(name), options.seed, network.channels, size));
 }
 
 }  // namespace raptor::onnx_io

@@ -7,7 +7,8 @@
 
 #include "raptor/onnx/builder.hpp"
 
-namespace raptor::onnx_io {
+/// Layers and networks of the zoo, in a namespace of their own: the importer has a convolution and a window too.
+namespace raptor::onnx_io::zoo {
 
 /// Height and width.
 struct extent {
@@ -205,4 +206,4 @@ class layers {
   std::int64_t count_ = 0;
 };
 
-}  // namespace raptor::onnx_io
+}  // namespace raptor::onnx_io::zoo

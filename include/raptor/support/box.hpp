@@ -31,7 +31,10 @@ using shape = std::vector<std::int64_t>;
 [[nodiscard]] inline std::string to_string(std::span<const std::int64_t> sizes) {
   if (sizes.empty()) return "scalar";
   std::string text;
-  for (const auto size : sizes) text += (text.empty() ? "" : "x") + std::to_string(size);
+  for (const auto size : sizes) {
+    if (!text.empty()) text += 'x';
+    text += std::to_string(size);
+  }
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include "raptor/support/error.hpp"
 #include "raptor/target/concept.hpp"
 #include "raptor/target/configuration.hpp"
+#include "raptor/target/validate.hpp"
 
 namespace raptor::target {
 
@@ -26,6 +27,7 @@ struct pim_flags {
 
 /// Largest chip that is accepted, so that a mistyped number is an error and not an endless run.
 inline constexpr std::int64_t most_cores = 65536;
+inline constexpr std::int64_t most_table_cores = 4096;  ///< with a latency matrix, which is square
 inline constexpr std::int64_t most_crossbars = 1 << 20;
 inline constexpr std::int64_t most_crossbar_size = 65536;
 
@@ -62,10 +64,11 @@ class pim {
     finish(std::move(c), element_bits);
   }
 
-  /// From a hardware configuration that `validate` (configuration_json.hpp) has accepted.
+  /// From a hardware configuration. Errors: those of `validate`; usage for a chip beyond most_table_cores.
   /// \param element_bits width of elements and weights: 32, 16 or 8
   explicit pim(configuration c, std::int64_t element_bits = 32) {
-    require("chip_config.core_cnt", c.chip_config.core_cnt, most_cores);
+    validate(c);
+    require("chip_config.core_cnt", c.chip_config.core_cnt, most_table_cores);
     require("chip_config.core_config.matrix_config.xbar_array_count", c.chip_config.core_config.matrix_config.xbar_array_count,
             most_crossbars);
     for (const auto size : c.chip_config.core_config.matrix_config.xbar_size)
@@ -136,7 +139,7 @@ class pim {
   [[nodiscard]] picoseconds global_time(std::size_t core, std::int64_t elements, bool store) const {
     const double n = bytes(elements), flit = global_flit_time(core);
     const auto& memory = parameters_->chip_config.global_memory_config;
-    if (store) return issue(local(true, n) + message(n, flit) + access(memory, false, n));
+    if (store) return issue(local(true, n) + message(n, flit) + access(memory, false, n) + 1);  // woken by the switch: the edge after
     return issue(message(1, flit) + access(memory, true, n) + local(false, n));
   }
 
@@ -151,21 +154,14 @@ class pim {
 
   void read_network(const chip_configuration& c) {
     const auto cores = static_cast<std::size_t>(c.core_cnt);
-    const auto& rows = c.network_config.table.latency;
-    std::vector<double> latency, global;
-    for (std::size_t from = 0; from < cores; ++from) {  // row by row: memory grows with the table, not with core_cnt
-      const auto row = rows.find(static_cast<std::int64_t>(from));
-      if (row == rows.end())
-        throw error(error_code::malformed, "latency matrix has no row \"" + std::to_string(from) + "\"",
-                    "latency." + std::to_string(from), "one row for each of the " + std::to_string(cores) + " cores of chip_config.core_cnt");
-      const auto entry = [&](std::int64_t to) {
-        const auto found = row->second.find(to);
-        return found == row->second.end() ? 0.0 : found->second;
-      };
-      latency.resize((from + 1) * cores, 0.0);
-      for (const auto& [to, value] : row->second)
-        if (to >= 0 && to < c.core_cnt) latency[from * cores + static_cast<std::size_t>(to)] = value;
-      global.push_back(entry(c.global_memory_switch_id));
+    std::vector<double> latency(cores * cores, 0.0), global(cores, 0.0);  // a missing entry counts as 0
+    for (const auto& [from, row] : c.network_config.table.latency) {
+      if (from < 0 || from >= c.core_cnt) continue;
+      const auto source = static_cast<std::size_t>(from);
+      for (const auto& [to, value] : row) {
+        if (to >= 0 && to < c.core_cnt) latency[source * cores + static_cast<std::size_t>(to)] = value;
+        if (to == c.global_memory_switch_id) global[source] = value;
+      }
     }
     latency_ = std::make_shared<const std::vector<double>>(std::move(latency));
     global_latency_ = std::make_shared<const std::vector<double>>(std::move(global));

@@ -99,7 +99,7 @@ class byte_set {
 
 /// The local memory of one core: grows on demand and knows which bytes have been written.
 ///
-/// Addresses are below 2^31 (ISA, Machine). Growth doubles, so the cost of all growing is linear in the highest address.
+/// Addresses are below 2^31 (ISA, Machine). The owner grows it (capacity_for doubles).
 class local_memory {
  public:
   static constexpr std::int64_t address_limit = std::int64_t{1} << 31;
@@ -109,19 +109,17 @@ class local_memory {
   [[nodiscard]] std::int64_t extent() const noexcept { return extent_; }
   [[nodiscard]] std::int64_t capacity() const noexcept { return static_cast<std::int64_t>(bytes_.size()); }
 
-  /// The capacity that a write up to `end` would lead to; the caller judges whether it is allowed.
-  [[nodiscard]] std::int64_t capacity_for(std::int64_t end) const noexcept {
-    if (end <= capacity()) return capacity();
-    return std::min(address_limit, std::max({end, 2 * capacity(), std::int64_t{4096}}));
+  /// A capacity of at least `end` and at most `limit` that keeps the cost of growing linear. Requires end ≤ limit.
+  [[nodiscard]] std::int64_t capacity_for(std::int64_t end, std::int64_t limit) const noexcept {
+    return std::min(limit, std::max({end, 2 * capacity(), std::int64_t{4096}}));
   }
-  /// Makes [0, end) addressable. Pointers from at() become invalid. Requires 0 ≤ end ≤ address_limit.
-  void grow(std::int64_t end) {
-    if (end > capacity()) {
-      zeroed_storage<std::byte> larger(static_cast<std::size_t>(capacity_for(end)));
-      if (extent_ != 0) std::memcpy(larger.data(), bytes_.data(), static_cast<std::size_t>(extent_));
-      written_.grow(larger.size(), static_cast<std::size_t>(extent_));
-      bytes_ = std::move(larger);
-    }
+  /// Makes [0, new_capacity) addressable, never less than before. Pointers from at() become invalid.
+  void grow(std::int64_t new_capacity) {
+    if (new_capacity <= capacity()) return;
+    zeroed_storage<std::byte> larger(static_cast<std::size_t>(new_capacity));
+    if (extent_ != 0) std::memcpy(larger.data(), bytes_.data(), static_cast<std::size_t>(extent_));
+    written_.grow(larger.size(), static_cast<std::size_t>(extent_));
+    bytes_ = std::move(larger);
   }
   /// Notes that [begin, end) has been written. Requires end ≤ capacity().
   void mark(std::int64_t begin, std::int64_t end) noexcept {

@@ -55,21 +55,22 @@ class crossbar_matrix {
     for (std::size_t j = 0; j < used_columns_;) {
       const std::size_t left = used_columns_ - j;
       const std::size_t width = left > 16 ? 32 : left > 8 ? 16 : left > 4 ? 8 : 4;
-      panel p{j, width, rows, 0, data_.size()};
+      panel p{j, width, rows, 0, work_};
       for (std::size_t c = j; c < std::min(j + width, used_columns_); ++c) {
         p.first_row = std::min(p.first_row, first[c]);
         p.last_row = std::max(p.last_row, last[c]);
       }
-      if (p.first_row < p.last_row) {
-        used_rows_ = std::max(used_rows_, p.last_row);
-        for (std::size_t i = p.first_row; i < p.last_row; ++i)
-          for (std::size_t c = j; c < j + width; ++c) data_.push_back(c < columns ? values[i * columns + c] : 0.0f);
-        work_ += (p.last_row - p.first_row) * width;
-      }
+      if (p.first_row < p.last_row) work_ += (p.last_row - p.first_row) * width;
+      used_rows_ = std::max(used_rows_, p.last_row);
       panels_.push_back(p);
       j += width;
     }
-    data_.shrink_to_fit();
+    data_.resize(work_);
+    for (const panel& p : panels_) {
+      const std::size_t valid = std::min(p.width, columns - p.first_column);
+      for (std::size_t i = p.first_row; i < p.last_row; ++i)
+        std::copy_n(values.data() + i * columns + p.first_column, valid, data_.data() + p.offset + (i - p.first_row) * p.width);
+    }
   }
 
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }

@@ -1,25 +1,28 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
-/// The arithmetic of the vector unit on 32-bit floats (ISA, Instructions). Pointers are float-aligned; a destination equals a
-/// source or does not overlap it. Sums run in the order of the elements, so that a result never depends on the host.
+#include "raptor/isa/opcode.hpp"
+#include "raptor/sim/semantics.hpp"
+
+/// The loops of the vector unit on 32-bit floats; what one element becomes is sim/semantics.hpp's element<Op>. Pointers are
+/// float-aligned; a destination equals a source or does not overlap it. Sums run in the order of the elements, as the constexpr
+/// machine has them, so that both give the same bits.
 namespace raptor::sim::kernels {
 
-/// out[k] = f(a[k]).
-template <class F>
-void map(float* out, const float* a, std::size_t n, F f) {
-  for (std::size_t k = 0; k < n; ++k) out[k] = f(a[k]);
+/// out[k] = element<Op>(a[k]), or element<Op>(a[k], bound) for the clamps.
+template <isa::opcode Op>
+void map(float* out, const float* a, std::size_t n, float bound = 0.0f) noexcept {
+  for (std::size_t k = 0; k < n; ++k) out[k] = element<Op>(a[k], bound);
 }
 
-/// out[k] = f(a[k], b[k]).
-template <class F>
-void zip(float* out, const float* a, const float* b, std::size_t n, F f) {
-  for (std::size_t k = 0; k < n; ++k) out[k] = f(a[k], b[k]);
+/// out[k] = element<Op>(a[k], b[k]).
+template <isa::opcode Op>
+void zip(float* out, const float* a, const float* b, std::size_t n) noexcept {
+  for (std::size_t k = 0; k < n; ++k) out[k] = element<Op>(a[k], b[k]);
 }
 
 /// Σ a[k] · b[k].
@@ -29,24 +32,13 @@ void zip(float* out, const float* a, const float* b, std::size_t n, F f) {
   return sum;
 }
 
-/// max(a, b) and min(a, b); NaN wins, so that a fault does not disappear in a clamp.
-[[nodiscard]] inline float maximum(float a, float b) noexcept { return a > b || a != a ? a : b; }
-[[nodiscard]] inline float minimum(float a, float b) noexcept { return a < b || a != a ? a : b; }
-/// max(x, 0); keeps NaN.
-[[nodiscard]] inline float relu(float x) noexcept { return x < 0.0f ? 0.0f : x; }
-[[nodiscard]] inline float sigmoid(float x) noexcept {
-  if (x >= 0.0f) return 1.0f / (1.0f + std::exp(-x));
-  const float e = std::exp(x);  // exp(-x) would overflow
-  return e / (1.0f + e);
-}
-
 /// out = softmax(a), shifted by the largest element so that exp cannot overflow. n ≥ 1.
 inline void softmax(float* out, const float* a, std::size_t n) noexcept {
   float largest = a[0];
-  for (std::size_t k = 1; k < n; ++k) largest = maximum(largest, a[k]);
+  for (std::size_t k = 1; k < n; ++k) largest = element<isa::opcode::vvmax>(largest, a[k]);
   float sum = 0.0f;
   for (std::size_t k = 0; k < n; ++k) {
-    out[k] = std::exp(a[k] - largest);
+    out[k] = static_cast<float>(std::exp(static_cast<double>(a[k] - largest)));
     sum += out[k];
   }
   for (std::size_t k = 0; k < n; ++k) out[k] /= sum;

@@ -1,0 +1,464 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "raptor/communication/regions.hpp"
+#include "raptor/program/program.hpp"
+#include "raptor/schedule/schedule.hpp"
+
+namespace raptor::communication {
+
+/// Turns a schedule into a realized program.
+///
+/// Every tensor that a core touches gets one buffer a fragment, which holds the hull of all boxes that the core's tiles
+/// touch: what a core computes and what it receives lies where its consumers read it, so no copy inside the core is needed.
+/// Fragments between tiles of different cores travel by rendezvous right after the producing tile, once for each receiving
+/// core, in the one global order of the schedule: no cycle can form. Inputs and constants are loaded before the first tile
+/// that reads them; results are stored right after the tile that computes them.
+///
+/// Requires: no access in mode accumulate; a schedule that check_schedule accepts.
+/// Errors: internal, where a kernel's run is not contiguous in its buffer or leaves it (names the compute).
+/// Cost: O(tiles × statements + transfers). Deterministic.
+class realization {
+ public:
+  realization(const lowering::compute_graph& computes, const schedule::schedule& schedule, const program::geometry& chip)
+      : computes_(computes), schedule_(schedule) {
+    program_.name = computes.name;
+    program_.chip = chip;
+    program_.cores.resize(static_cast<std::size_t>(chip.core_count));
+    local_.resize(program_.cores.size());
+    scratch_.resize(program_.cores.size());
+    loaded_.resize(program_.cores.size());
+  }
+
+  [[nodiscard]] program::program run() && {
+    declare_global();
+    collect_regions();
+    collect_transfers();
+    collect_scratch();
+    for (lowering::vertex v = 0; v < computes_.size(); ++v) program_.origins.push_back(computes_.at(v).name);
+    for (const auto tile : schedule_.order) emit_tile(tile);
+    return std::move(program_);
+  }
+
+ private:
+  using box_key = std::pair<std::uint32_t, std::int64_t>;  // value, fragment
+  struct local_buffer {
+    region where;
+    std::uint32_t buffer = program::none;
+  };
+  struct transfer {
+    std::uint32_t value = 0, core = 0;  // receiver
+    std::size_t first_use = 0;          // position in the global order
+    box what;
+  };
+  struct core_scratch {
+    std::vector<std::uint32_t> buffers;  // by temporary
+    std::vector<std::int64_t> sizes;
+    std::uint32_t first_group = 0;
+    bool started = false;
+  };
+
+  // --- set-up ---------------------------------------------------------------------------------------------------
+  void declare_global() {
+    const auto& values = computes_.values();
+    global_.assign(values.size(), program::none);
+    // Graph order: inputs, then outputs; constants follow as they are read.
+    std::vector<std::uint32_t> inputs(computes_.inputs.size(), program::none);
+    for (std::size_t i = 0; i < computes_.inputs.size(); ++i) {
+      const auto& port = computes_.inputs[i];
+      inputs[i] = add_buffer(port.name, program::global_memory, element_count(port.sizes));
+      program_.inputs.push_back({port.name, port.sizes, inputs[i]});
+    }
+    for (std::uint32_t v = 0; v < values.size(); ++v)
+      if (values[v].from == lowering::origin::input) global_[v] = inputs.at(static_cast<std::size_t>(values[v].input));
+    for (const auto& port : computes_.outputs)
+      program_.outputs.push_back({port.name, port.sizes, add_buffer(port.name, program::global_memory, element_count(port.sizes))});
+    for (std::uint32_t v = 0; v < values.size(); ++v)
+      if (values[v].result >= 0) global_[v] = program_.outputs.at(static_cast<std::size_t>(values[v].result)).buffer;
+  }
+
+  /// The part of a tile's box that its core stores: padding belongs to a buffer only within the rows of a strip.
+  [[nodiscard]] static box stored(const box& touched, const lowering::value& v) {
+    box inside = intersect(touched, whole(v.sizes));
+    if (v.layout == layout::physical::nhwc_row_strip && !is_empty(inside)) inside[3] = touched[3];
+    return inside;
+  }
+
+  void collect_regions() {
+    for (const auto tile : schedule_.order) {
+      const auto core = schedule_.place[tile].core;
+      for (const auto& a : compute_of(tile).accesses) {
+        const auto& v = computes_.values()[a.value];
+        const box touched = stored(schedule::box_of(a, lanes_of(tile)), v);
+        if (is_empty(touched)) continue;
+        for (auto& [fragment, part] : fragments(touched, v.sizes, v.layout)) {
+          auto& known = local_[core][{a.value, fragment}].where.where;
+          known = known.empty() ? part : hull(known, part);
+        }
+      }
+    }
+    for (auto& core : local_)
+      for (auto& [key, buffer] : core) buffer.where = make_region(std::move(buffer.where.where), computes_.values()[key.first].layout);
+  }
+
+  void collect_transfers() {
+    transfers_.resize(schedule_.graph.tiles.size());
+    for (std::size_t position = 0; position < schedule_.order.size(); ++position) {
+      const auto tile = schedule_.order[position];
+      const auto core = schedule_.place[tile].core;
+      for (const auto& a : compute_of(tile).accesses) {
+        if (a.mode != lowering::access_mode::read || computes_.values()[a.value].from != lowering::origin::computed) continue;
+        const box needed = intersect(schedule::box_of(a, lanes_of(tile)), whole(computes_.values()[a.value].sizes));
+        for (const auto producer : schedule_.graph.producers[tile]) {
+          if (schedule_.place[producer].core == core) continue;
+          for (const auto& w : compute_of(producer).accesses) {
+            if (w.mode == lowering::access_mode::read || w.value != a.value) continue;
+            const box part = intersect(needed, schedule::box_of(w, lanes_of(producer)));
+            if (is_empty(part)) continue;
+            auto& list = transfers_[producer];
+            const auto at = std::find_if(list.begin(), list.end(), [&](const transfer& t) { return t.value == a.value && t.core == core; });
+            if (at == list.end()) list.push_back({a.value, core, position, part});
+            else at->what = hull(at->what, part);
+          }
+        }
+      }
+    }
+  }
+
+  void collect_scratch() {
+    for (const auto tile : schedule_.order) {
+      const auto& c = compute_of(tile);
+      auto& scratch = scratch_[schedule_.place[tile].core][schedule_.graph.tiles[tile].compute];
+      scratch.sizes.resize(c.temporaries.size(), 0);
+      for (std::size_t i = 0; i < c.temporaries.size(); ++i)
+        scratch.sizes[i] = std::max(scratch.sizes[i], value_of(c.temporaries[i].elements, lanes_of(tile)));
+    }
+  }
+
+  // --- one tile -------------------------------------------------------------------------------------------------
+  void emit_tile(std::uint32_t tile) {
+    const auto core = schedule_.place[tile].core;
+    const auto& c = compute_of(tile);
+    origin_ = schedule_.graph.tiles[tile].compute;
+    for (const auto& a : c.accesses)
+      if (a.mode == lowering::access_mode::read && computes_.values()[a.value].from != lowering::origin::computed) load(core, a, tile);
+    for (const auto& a : c.accesses)
+      if (a.mode != lowering::access_mode::read)
+        for (const auto& [fragment, part] : pieces(a, tile)) touch(core, a.value, fragment);
+
+    auto& scratch = scratch_[core][origin_];
+    if (!scratch.started) start(core, c, scratch);
+    translate(core, c, scratch, lanes_of(tile), c.body, program_.cores[core].body, true);
+
+    for (const auto& a : c.accesses)
+      if (a.mode != lowering::access_mode::read && computes_.values()[a.value].result >= 0) store(core, a, tile);
+    auto& outgoing = transfers_[tile];
+    std::sort(outgoing.begin(), outgoing.end(), [](const transfer& a, const transfer& b) {
+      return std::tuple(a.first_use, a.core, a.value) < std::tuple(b.first_use, b.core, b.value);
+    });
+    for (const auto& t : outgoing) send(core, t);
+  }
+
+  void start(std::uint32_t core, const lowering::compute& c, core_scratch& scratch) {
+    scratch.started = true;
+    for (std::size_t i = 0; i < c.temporaries.size(); ++i)
+      scratch.buffers.push_back(add_buffer(c.name + "." + c.temporaries[i].name, static_cast<std::int32_t>(core), scratch.sizes[i]));
+    scratch.first_group = static_cast<std::uint32_t>(program_.cores[core].groups.size());
+    auto& shared = weights_of_[origin_];
+    if (shared.empty())
+      for (const auto& g : c.groups) {
+        program_.weights.push_back(g);
+        shared.push_back(static_cast<std::uint32_t>(program_.weights.size() - 1));
+      }
+    for (const auto w : shared) program_.cores[core].groups.push_back(w);
+    translate(core, c, scratch, box(c.lanes.size()), c.prologue, program_.cores[core].body, true);
+  }
+
+  /// Makes the buffer of a fragment exist; padding in it becomes zero first.
+  local_buffer& touch(std::uint32_t core, std::uint32_t value, std::int64_t fragment) {
+    auto& local = local_[core].at({value, fragment});
+    if (local.buffer != program::none) return local;
+    const auto& v = computes_.values()[value];
+    std::string name = v.name;
+    if (layout::fragment_dimensions(v.layout) > 0) name += "[" + std::to_string(fragment) + "]";
+    const std::int64_t elements = element_count(local.where.where);
+    local.buffer = add_buffer(std::move(name), static_cast<std::int32_t>(core), elements);
+    if (!v.sizes.empty() && !contains(whole(v.sizes), local.where.where)) {
+      // Only rows of strips have padding, to the left and right of the image.
+      const auto& width = local.where.where[3];
+      const std::int64_t pixel = local.where.strides[3];
+      const auto inside = intersect(width, {0, v.sizes[3]});
+      const auto zero = [&](std::int64_t from, std::int64_t to) {
+        if (to <= from) return;
+        program::operation fill;
+        fill.op = isa::opcode::lldi;
+        fill.d = {local.buffer, affine((from - width.begin) * pixel)};
+        fill.length = (to - from) * pixel;
+        append(core, program::item{fill});
+      };
+      if (inside.empty()) {
+        zero(width.begin, width.end);
+      } else {
+        zero(width.begin, inside.begin);
+        zero(inside.end, width.end);
+      }
+    }
+    return local;
+  }
+
+  // --- global memory --------------------------------------------------------------------------------------------
+  void load(std::uint32_t core, const lowering::access& a, std::uint32_t tile) {
+    const auto& v = computes_.values()[a.value];
+    if (global_[a.value] == program::none) {
+      global_[a.value] = add_buffer(v.name, program::global_memory, element_count(v.sizes));
+      program_.buffers[global_[a.value]].data = v.data;
+    }
+    const region dense = make_region(whole(v.sizes), layout::physical::dense);
+    for (const auto& [fragment, part] : pieces(a, tile)) {
+      auto& local = touch(core, a.value, fragment);
+      std::vector<box> missing{intersect(part, whole(v.sizes))};
+      auto& known = loaded_[core][{a.value, fragment}];
+      for (const auto& k : known) {
+        std::vector<box> rest;
+        for (const auto& m : missing)
+          for (auto& piece : subtract(m, k)) rest.push_back(std::move(piece));
+        missing = std::move(rest);
+      }
+      for (const auto& m : missing) {
+        if (is_empty(m)) continue;
+        append(core, copy_items(plan_copy(m, dense, local.where), offset_of(dense, m), offset_of(local.where, m),
+                                [&](const affine& from, const affine& to, std::int64_t n) {
+                                  return two(isa::opcode::ld, {local.buffer, to}, {global_[a.value], from}, n);
+                                }));
+        known.push_back(m);
+      }
+    }
+  }
+  void store(std::uint32_t core, const lowering::access& a, std::uint32_t tile) {
+    const auto& v = computes_.values()[a.value];
+    const region dense = make_region(whole(v.sizes), layout::physical::dense);
+    for (const auto& [fragment, part] : pieces(a, tile)) {
+      auto& local = touch(core, a.value, fragment);
+      append(core, copy_items(plan_copy(part, local.where, dense), offset_of(local.where, part), offset_of(dense, part),
+                              [&](const affine& from, const affine& to, std::int64_t n) {
+                                return two(isa::opcode::st, {global_[a.value], to}, {local.buffer, from}, n);
+                              }));
+    }
+  }
+
+  // --- between cores --------------------------------------------------------------------------------------------
+  /// One message a fragment. A side whose elements do not lie together packs them in a staging buffer.
+  void send(std::uint32_t core, const transfer& t) {
+    const auto& v = computes_.values()[t.value];
+    for (const auto& [fragment, part] : fragments(t.what, v.sizes, v.layout)) {
+      auto& from = touch(core, t.value, fragment);
+      auto& to = touch(t.core, t.value, fragment);
+      const region packed = make_region(part, v.layout);
+      const std::int64_t elements = element_count(part);
+      const auto gather = plan_copy(part, from.where, packed), scatter = plan_copy(part, packed, to.where);
+      program::place source{from.buffer, affine(offset_of(from.where, part))}, target{to.buffer, affine(offset_of(to.where, part))};
+      if (!gather.single()) {
+        const auto staging = add_buffer(v.name + ".packed", static_cast<std::int32_t>(core), elements);
+        append(core, copy_items(gather, offset_of(from.where, part), 0, [&](const affine& a, const affine& b, std::int64_t n) {
+                 return two(isa::opcode::lmv, {staging, b}, {from.buffer, a}, n);
+               }));
+        source = {staging, 0};
+      }
+      program::operation out;
+      out.op = isa::opcode::send, out.a = source, out.length = elements, out.peer = static_cast<std::int32_t>(t.core);
+      append(core, program::item{out});
+      if (!scatter.single()) target = {add_buffer(v.name + ".packed", static_cast<std::int32_t>(t.core), elements), 0};
+      program::operation in;
+      in.op = isa::opcode::recv, in.d = target, in.length = elements, in.peer = static_cast<std::int32_t>(core);
+      append(t.core, program::item{in});
+      if (!scatter.single())
+        append(t.core, copy_items(scatter, 0, offset_of(to.where, part), [&](const affine& a, const affine& b, std::int64_t n) {
+                 return two(isa::opcode::lmv, {to.buffer, b}, {target.buffer, a}, n);
+               }));
+    }
+  }
+
+  // --- kernels --------------------------------------------------------------------------------------------------
+  void translate(std::uint32_t core, const lowering::compute& c, const core_scratch& scratch, const box& lanes,
+                 const std::vector<lowering::item>& items, std::vector<program::item>& out, bool top) {
+    for (const auto& item : items) {
+      if (const auto* l = std::get_if<lowering::loop>(&item.what)) {
+        const std::int64_t count = constant_of(substituted(l->count, lanes), c);
+        if (count <= 0) continue;
+        if (count == 1 || selects_fragment(c, l->body, l->variable)) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            fixed_.emplace_back(l->variable, i);
+            translate(core, c, scratch, lanes, l->body, out, top);
+            fixed_.pop_back();
+          }
+        } else {
+          program::loop repeated{l->variable, count, {}};
+          translate(core, c, scratch, lanes, l->body, repeated.body, false);
+          if (!repeated.body.empty()) push(out, program::item{std::move(repeated)}, top);
+        }
+        continue;
+      }
+      const auto& s = std::get<lowering::statement>(item.what);
+      program::operation o;
+      o.length = constant_of(substituted(s.length, lanes), c);
+      if (o.length <= 0) continue;
+      o.op = s.op, o.bits = s.bits, o.stride = s.stride, o.group = scratch.first_group + s.group;
+      if (s.when_outside != lowering::outside::never && row_outside(c, s.a, lanes)) {
+        if (s.when_outside == lowering::outside::skip) continue;
+        o.op = isa::opcode::lldi, o.bits = 0;
+        o.d = place_of(core, c, scratch, s.d, lanes, o.length, true);
+        push(out, program::item{o}, top);
+        continue;
+      }
+      if (s.stride_dimension >= 0) o.stride *= region_of(core, c, s.a, lanes).strides[static_cast<std::size_t>(s.stride_dimension)];
+      const bool one_result = s.op == isa::opcode::vvdmul || s.op == isa::opcode::vavg;
+      const bool strided = s.op == isa::opcode::vmv || s.op == isa::opcode::vavg;
+      const std::int64_t inputs = s.op == isa::opcode::mvmul ? program_.chip.crossbar_rows : o.length;
+      if (s.d.what != lowering::operand::kind::none) o.d = place_of(core, c, scratch, s.d, lanes, one_result ? 1 : o.length, true);
+      if (s.a.what != lowering::operand::kind::none) o.a = place_of(core, c, scratch, s.a, lanes, strided ? 1 : inputs, !strided);
+      if (s.b.what != lowering::operand::kind::none) o.b = place_of(core, c, scratch, s.b, lanes, o.length, true);
+      push(out, program::item{o}, top);
+    }
+  }
+
+  /// Does a loop variable choose fragments, or rows that may lie outside, somewhere in a body?
+  [[nodiscard]] bool selects_fragment(const lowering::compute& c, const std::vector<lowering::item>& items, std::uint32_t variable) const {
+    const symbol s{symbol::kind::loop, variable};
+    for (const auto& item : items) {
+      if (const auto* l = std::get_if<lowering::loop>(&item.what)) {
+        if (l->count.coefficient(s) != 0 || selects_fragment(c, l->body, variable)) return true;
+        continue;
+      }
+      const auto& statement = std::get<lowering::statement>(item.what);
+      if (statement.length.coefficient(s) != 0) return true;
+      for (const auto* o : {&statement.d, &statement.a, &statement.b}) {
+        if (o->what != lowering::operand::kind::value) continue;
+        const auto& v = value_at(c, *o);
+        const auto order = layout::memory_order(v.layout, v.sizes.size());
+        for (std::size_t i = 0; i < layout::fragment_dimensions(v.layout); ++i)
+          if (o->at[order[i]].coefficient(s) != 0) return true;
+        if (statement.when_outside != lowering::outside::never && o == &statement.a && o->at.size() == 4 && o->at[2].coefficient(s) != 0) return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] bool row_outside(const lowering::compute& c, const lowering::operand& a, const box& lanes) const {
+    if (a.what != lowering::operand::kind::value) return false;
+    const auto row = constant_of(substituted(a.at.at(2), lanes), c);
+    return row < 0 || row >= value_at(c, a).sizes[2];
+  }
+  [[nodiscard]] const region& region_of(std::uint32_t core, const lowering::compute& c, const lowering::operand& o, const box& lanes) const {
+    return local_[core].at({c.accesses[o.index].value, fragment_of(c, o, lanes)}).where;
+  }
+  [[nodiscard]] std::int64_t fragment_of(const lowering::compute& c, const lowering::operand& o, const box& lanes) const {
+    const auto& v = value_at(c, o);
+    if (layout::fragment_dimensions(v.layout) == 0) return 0;
+    const auto order = layout::memory_order(v.layout, v.sizes.size());
+    return constant_of(substituted(o.at[order[0]], lanes), c) * v.sizes[order[1]] + constant_of(substituted(o.at[order[1]], lanes), c);
+  }
+
+  program::place place_of(std::uint32_t core, const lowering::compute& c, const core_scratch& scratch, const lowering::operand& o,
+                          const box& lanes, std::int64_t length, bool contiguous) {
+    if (o.what == lowering::operand::kind::temporary) return {scratch.buffers.at(o.index), substituted(o.at.at(0), lanes)};
+    const auto value = c.accesses.at(o.index).value;
+    const auto key = box_key{value, fragment_of(c, o, lanes)};
+    if (!local_[core].contains(key))
+      throw error(error_code::internal, "kernel touches a fragment of '" + computes_.values()[value].name + "' that its access does not declare", c.name);
+    auto& local = touch(core, value, key.second);
+    affine offset;
+    for (std::size_t d = 0; d < o.at.size(); ++d) {
+      const auto order_independent = substituted(o.at[d], lanes) - affine(local.where.where[d].begin);
+      offset += order_independent * local.where.strides[d];
+    }
+    if (contiguous) check_run(c, o, local, lanes, length);
+    return {local.buffer, std::move(offset)};
+  }
+  /// A run that goes beyond the innermost dimension needs that dimension to be exactly the box that the kernel declared.
+  void check_run(const lowering::compute& c, const lowering::operand& o, const local_buffer& local, const box& lanes, std::int64_t length) const {
+    const auto& a = c.accesses[o.index];
+    const auto& v = computes_.values()[a.value];
+    const box declared = schedule::box_of(a, lanes);
+    const auto order = layout::memory_order(v.layout, v.sizes.size());
+    std::int64_t covered = 1;
+    for (std::size_t i = order.size(); i-- > 0 && covered < length;) {
+      const auto d = order[i];
+      if (covered * declared[d].size() < length)
+        if (local.where.where[d].size() != declared[d].size())
+          throw error(error_code::internal,
+                      "a run of " + std::to_string(length) + " elements of '" + v.name + "' is not contiguous: the core stores " +
+                          to_string(local.where.where) + ", the kernel declared " + to_string(declared), c.name);
+      covered *= declared[d].size();
+    }
+  }
+
+  // --- helpers --------------------------------------------------------------------------------------------------
+  [[nodiscard]] affine substituted(const affine& a, const box& lanes) const {
+    return a.substitute([&](symbol s) -> std::pair<bool, affine> {
+      if (s.what == symbol::kind::begin) return {true, affine(lanes[s.index].begin)};
+      if (s.what == symbol::kind::extent) return {true, affine(lanes[s.index].size())};
+      for (const auto& [variable, value] : fixed_)
+        if (variable == s.index) return {true, affine(value)};
+      return {false, affine{}};
+    });
+  }
+  [[nodiscard]] static std::int64_t value_of(const affine& a, const box& lanes) {
+    return a.evaluate([&](symbol s) { return s.what == symbol::kind::begin ? lanes[s.index].begin : lanes[s.index].size(); });
+  }
+  [[nodiscard]] static std::int64_t constant_of(const affine& a, const lowering::compute& c) {
+    ensure(a.is_constant(), "kernel: a length, count or row depends on a loop that was not unrolled", c.name);
+    return a.constant();
+  }
+  [[nodiscard]] const lowering::compute& compute_of(std::uint32_t tile) const { return computes_.at(schedule_.graph.tiles[tile].compute); }
+  [[nodiscard]] const box& lanes_of(std::uint32_t tile) const { return schedule_.graph.tiles[tile].lanes; }
+  [[nodiscard]] const lowering::value& value_at(const lowering::compute& c, const lowering::operand& o) const {
+    return computes_.values()[c.accesses[o.index].value];
+  }
+  [[nodiscard]] std::vector<std::pair<std::int64_t, box>> pieces(const lowering::access& a, std::uint32_t tile) const {
+    const auto& v = computes_.values()[a.value];
+    const box touched = stored(schedule::box_of(a, lanes_of(tile)), v);
+    if (is_empty(touched)) return {};
+    return fragments(touched, v.sizes, v.layout);
+  }
+  std::uint32_t add_buffer(std::string name, std::int32_t core, std::int64_t elements) {
+    program_.buffers.push_back({std::move(name), core, elements, program::none, 0, {}});
+    return static_cast<std::uint32_t>(program_.buffers.size() - 1);
+  }
+  static program::item two(isa::opcode op, program::place d, program::place a, std::int64_t length) {
+    program::operation o;
+    o.op = op, o.d = std::move(d), o.a = std::move(a), o.length = length;
+    return program::item{o};
+  }
+  void append(std::uint32_t core, program::item item) { push(program_.cores[core].body, std::move(item), true); }
+  void push(std::vector<program::item>& out, program::item item, bool top) {
+    if (top) item.origin = origin_;
+    out.push_back(std::move(item));
+  }
+
+  const lowering::compute_graph& computes_;
+  const schedule::schedule& schedule_;
+  program::program program_;
+  std::vector<std::uint32_t> global_;                                   // by value: buffer in global memory
+  std::vector<std::map<box_key, local_buffer>> local_;                  // by core
+  std::vector<std::map<std::uint32_t, core_scratch>> scratch_;          // by core: compute → scratch
+  std::vector<std::map<box_key, std::vector<box>>> loaded_;             // by core: boxes already loaded
+  std::map<std::uint32_t, std::vector<std::uint32_t>> weights_of_;      // compute → weights
+  std::vector<std::vector<transfer>> transfers_;                        // by producing tile
+  std::vector<std::pair<std::uint32_t, std::int64_t>> fixed_;           // unrolled loop variables
+  std::uint32_t origin_ = program::none;
+};
+
+/// Communication policy: rendezvous channels, see realization.
+struct rendezvous_communication {
+  [[nodiscard]] program::program operator()(const lowering::compute_graph& g, const schedule::schedule& s, const program::geometry& chip) const {
+    return realization(g, s, chip).run();
+  }
+};
+
+}  // namespace raptor::communication

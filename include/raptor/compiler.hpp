@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "raptor/lowering/lower.hpp"
+#include "raptor/lowering/merging.hpp"
+#include "raptor/policies.hpp"
+#include "raptor/program/binding.hpp"
+
+namespace raptor {
+
+/// Every stage value of one compilation, in the order of the chain. What lies behind the last wanted stage is empty.
+struct compilation {
+  layout::plan plan;
+  lowering::lowered lowered;           ///< the compute graph as the strategies made it
+  lowering::compute_graph computes;    ///< after accumulation and merging
+  schedule::schedule schedule;
+  std::vector<std::int64_t> copies;    ///< by compute
+  program::program realized;
+  memory::image image;                 ///< holds the bound program
+};
+
+enum class stage : std::uint8_t { planned, lowered, merged, scheduled, realized, bound, image };
+
+/// An observer that does nothing; see basic_compiler::compile.
+struct no_observer {
+  void operator()(stage, const compilation&) const noexcept {}
+};
+
+/// The compiler: a chain of pure functions from one stage value to the next; what varies is a policy.
+///
+/// Requires: a model graph in canonical form (model::canonicalize), every operator lowerable.
+/// Errors: raptor::error from the stage that found it. Deterministic: same graph, target and policies, same image.
+/// Cost: O(nodes + tiles × statements + transfers); instructions are not unrolled here but by emission.
+template <target::chip_target Target, class Policies>
+class basic_compiler {
+ public:
+  basic_compiler(Target target, Policies policies, lowering::lowering_options options = {})
+      : target_(std::move(target)), policies_(std::move(policies)), options_(std::move(options)) {}
+
+  /// Runs the chain up to and including `last`. `observe(stage, compilation)` is called after every stage: it may print,
+  /// verify, or throw to stop.
+  template <class Observer = no_observer>
+  [[nodiscard]] compilation compile(const model::graph& model, stage last = stage::image, const Observer& observe = {}) const {
+    compilation c;
+    const auto chip = program::geometry(target_.chip());
+    const auto done = [&](stage s) {
+      observe(s, std::as_const(c));
+      return s == last;
+    };
+
+    c.plan = policy<layout_slot>()(model);
+    if (done(stage::planned)) return c;
+
+    c.lowered = lowering::lower_model(model, c.plan, chip, options_, time(), policy<convolution_slot>());
+    if (done(stage::lowered)) return c;
+
+    c.computes = lowering::merge_trivial(policy<accumulation_slot>()(c.lowered.graph));
+    if (done(stage::merged)) return c;
+
+    const auto stages = policy<partition_slot>()(target_, c.computes);
+    schedule::check_stages(c.computes, stages);
+    c.schedule.graph = schedule::make_tiles(target_, c.computes);
+    c.copies = policy<replication_slot>()(target_, c.computes, c.schedule.graph);
+    policy<placement_slot>()(target_, c.computes, c.copies, c.schedule);
+    for (std::size_t i = 0; i < c.schedule.place.size(); ++i) c.schedule.place[i].stage = stages[c.schedule.graph.tiles[i].compute];
+    policy<order_slot>()(target_, c.computes, c.schedule);
+    schedule::check_schedule(c.schedule, chip.core_count);
+    if (done(stage::scheduled)) return c;
+
+    c.realized = policy<sync_slot>()(policy<communication_slot>()(c.computes, c.schedule, chip), c.schedule);
+    if (done(stage::realized)) return c;
+
+    c.image.bound = program::bind(c.realized);
+    if (done(stage::bound)) return c;
+
+    c.image = policy<memory_slot>()(std::move(c.image.bound));
+    done(stage::image);
+    return c;
+  }
+
+  [[nodiscard]] const Target& target() const noexcept { return target_; }
+
+ private:
+  template <class Slot>
+  [[nodiscard]] const auto& policy() const {
+    return policies_.template get<Slot>();
+  }
+  [[nodiscard]] lowering::instruction_time time() const {
+    return [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); };
+  }
+
+  Target target_;
+  Policies policies_;
+  lowering::lowering_options options_;
+};
+
+}  // namespace raptor

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "raptor/lowering/convolution.hpp"
+
+/// The convolution strategies of LOWERING, one type each. A strategy says whether it applies (and why not), what it costs
+/// and lowers a node:
+///
+///     struct my_strategy {
+///       static constexpr const char* name = "my-strategy";
+///       std::optional<std::string> refuses(const convolution_shape&, const program::geometry&, const lowering_options&) const;
+///       double cost(const convolution_shape&, const context&) const;  // picoseconds of one core for all windows
+///       void lower(context&, model::vertex) const;
+///     };
+/// A list of strategies is a std::tuple; policies | with<convolution_slot>(…) takes a user's own.
+namespace raptor::lowering {
+
+namespace detail {
+
+[[nodiscard]] inline std::string sizes_text(const convolution_shape& s, const program::geometry& chip) {
+  return "k = " + std::to_string(s.k()) + ", c = " + std::to_string(s.c()) + ", crossbar " + std::to_string(chip.crossbar_rows) + " x " +
+         std::to_string(chip.weight_columns);
+}
+[[nodiscard]] inline bool rows_fit(const convolution_shape& s, const program::geometry& chip) { return s.k() <= chip.crossbar_rows; }
+[[nodiscard]] inline bool columns_fit(const convolution_shape& s, const program::geometry& chip) { return s.c() <= chip.weight_columns; }
+[[nodiscard]] inline bool is_depthwise(const convolution_shape& s) { return s.groups == s.channels && s.groups > 1; }
+
+/// Windows of one row that share a crossbar block-diagonally: max(1, X / max(k, c)), at most a row.
+[[nodiscard]] inline std::int64_t windows_together(const convolution_shape& s, const program::geometry& chip) {
+  const auto pack = std::min(chip.crossbar_rows / s.k(), chip.weight_columns / s.c());
+  return std::clamp<std::int64_t>(pack, 1, std::max<std::int64_t>(1, s.out_width));
+}
+
+/// Picoseconds of one core for all windows of a window kernel with `pack` windows a product.
+[[nodiscard]] inline double window_cost(const convolution_shape& s, const context& c, std::int64_t pack) {
+  const auto blocks = static_cast<double>(pack_groups(s, c.chip, true).size());
+  const auto slices = checked::divide_up(pack * s.k(), c.chip.crossbar_rows);
+  const bool contiguous = s.dilation_w == 1 && s.groups == 1;
+  const double copies = static_cast<double>(contiguous ? s.kernel_h : s.taps());
+  const double one = blocks * (static_cast<double>(pack) * copies * static_cast<double>(c.time(isa::opcode::lmv, s.k() / s.kernel_h)) +
+                               static_cast<double>(slices) * static_cast<double>(c.time(isa::opcode::mvmul, s.c())) +
+                               static_cast<double>(slices - 1) * static_cast<double>(c.time(isa::opcode::vvadd, s.c())) +
+                               static_cast<double>(c.time(isa::opcode::lmv, pack * s.c())));
+  return one * static_cast<double>(checked::divide_up(s.out_width, pack) * s.batch * s.out_height);
+}
+/// Picoseconds of one core to write all patches out and move them once.
+[[nodiscard]] inline double im2col_cost(const convolution_shape& s, const context& c) {
+  return static_cast<double>(s.positions() * s.taps() * s.groups) * static_cast<double>(c.time(isa::opcode::vmv, s.group_inputs())) +
+         static_cast<double>(s.batch * s.out_height) * static_cast<double>(c.time(isa::opcode::lmv, s.out_width * s.groups * s.k()));
+}
+
+}  // namespace detail
+
+/// Depthwise: rows are the taps of as many channels as fit, block-diagonal; one mvmul gives all of them.
+struct depthwise {
+  static constexpr const char* name = "depthwise";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (!detail::is_depthwise(s)) return "group = " + std::to_string(s.groups) + " is not the number of input channels, " + std::to_string(s.channels);
+    if (!detail::rows_fit(s, chip)) return "the taps of one channel do not fit a crossbar: " + detail::sizes_text(s, chip);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
+  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+};
+
+/// All patches materialized; `pack` positions share one crossbar block-diagonally.
+struct packed_im2col {
+  static constexpr const char* name = "packed-im2col";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options& options) const {
+    if (s.groups != 1) return "it packs windows of one group, the convolution has " + std::to_string(s.groups);
+    if (detail::windows_together(s, chip) < 2) return "two windows do not fit one crossbar: " + detail::sizes_text(s, chip);
+    if (s.positions() * s.k() > options.im2col_max_elements)
+      return "im2col has " + std::to_string(s.positions() * s.k()) + " elements, --pim-conv-im2col-max-elements allows " + std::to_string(options.im2col_max_elements);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const {
+    return detail::window_cost(s, c, detail::windows_together(s, c.chip)) + detail::im2col_cost(s, c);
+  }
+  void lower(context& c, model::vertex v) const {
+    const auto plan = plan_windows(c, v, name, detail::windows_together(shape_of(c.model, v), c.chip));
+    const auto patches = lower_im2col(c, v, plan);
+    lower_windows(c, v, plan_contraction(c, v, patches, plan));
+  }
+};
+
+/// As packed-im2col, but patches are gathered as they are needed.
+struct streamed_packed {
+  static constexpr const char* name = "streamed-packed";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (s.groups != 1) return "it packs windows of one group, the convolution has " + std::to_string(s.groups);
+    if (detail::windows_together(s, chip) < 2) return "two windows do not fit one crossbar: " + detail::sizes_text(s, chip);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const {
+    return detail::window_cost(s, c, detail::windows_together(s, c.chip));
+  }
+  void lower(context& c, model::vertex v) const {
+    lower_windows(c, v, plan_windows(c, v, name, detail::windows_together(shape_of(c.model, v), c.chip)));
+  }
+};
+
+/// One patch, one mvmul.
+struct streamed_patch {
+  static constexpr const char* name = "streamed-patch";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (!detail::rows_fit(s, chip) || !detail::columns_fit(s, chip)) return "the window does not fit one crossbar: " + detail::sizes_text(s, chip);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
+  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+};
+
+/// The same patch drives one array group that holds all column tiles (several parts where they do not fit one core).
+struct output_channel_tiled {
+  static constexpr const char* name = "output-channel-tiled";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (!detail::rows_fit(s, chip) || detail::columns_fit(s, chip)) return "it needs k within and c beyond one crossbar: " + detail::sizes_text(s, chip);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
+  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+};
+
+/// Row blocks of the patch, one mvmul each, partial sums added.
+struct input_k_tiled {
+  static constexpr const char* name = "input-k-tiled";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (detail::rows_fit(s, chip) || !detail::columns_fit(s, chip)) return "it needs k beyond and c within one crossbar: " + detail::sizes_text(s, chip);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
+  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+};
+
+/// Row blocks and column tiles.
+struct tiled_2d {
+  static constexpr const char* name = "tiled-2d";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (detail::rows_fit(s, chip) || detail::columns_fit(s, chip)) return "it needs k and c beyond one crossbar: " + detail::sizes_text(s, chip);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
+  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+};
+
+/// Explicit im2col, then a contraction: the compatibility baseline. Always applies.
+struct legacy {
+  static constexpr const char* name = "legacy";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape&, const program::geometry&, const lowering_options&) const { return std::nullopt; }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1) + detail::im2col_cost(s, c); }
+  void lower(context& c, model::vertex v) const {
+    const auto plan = plan_windows(c, v, name);
+    const auto patches = lower_im2col(c, v, plan);
+    lower_windows(c, v, plan_contraction(c, v, patches, plan));
+  }
+};
+
+/// The strategies that the tools offer, in order of preference among equal costs.
+using default_convolution_strategies = std::tuple<depthwise, streamed_packed, streamed_patch, output_channel_tiled, input_k_tiled, tiled_2d, packed_im2col, legacy>;
+
+/// Why a node got its strategy, for the report.
+struct convolution_choice {
+  model::vertex node = 0;
+  convolution_shape sizes;
+  std::string strategy;
+  double cost = 0;                                              ///< picoseconds of one core
+  std::vector<std::pair<std::string, double>> candidates;      ///< all that apply
+  std::vector<std::pair<std::string, std::string>> refused;    ///< and why the others do not
+};
+
+/// Lowers a convolution by the forced strategy or by the cheapest that applies (the first among equals).
+/// Errors: unsupported, where the forced strategy does not apply (names the node and says why) or is unknown; where the
+/// weights are computed at run time.
+template <class... Strategies>
+convolution_choice lower_convolution(context& c, model::vertex v, const std::tuple<Strategies...>& strategies) {
+  const auto& n = c.model.at(v);
+  if (!c.model.at(n.inputs[1]).is_constant() || (n.inputs.size() > 2 && n.inputs[2].valid() && !c.model.at(n.inputs[2]).is_constant()))
+    throw error(error_code::unsupported, "convolution whose weights or bias are computed at run time", n.from.describe(),
+                "crossbars hold constant weights: make them initializers");
+  convolution_choice choice{v, shape_of(c.model, v), {}, 0, {}, {}};
+  bool known = c.options.convolution == "auto";
+  const auto consider = [&](const auto& strategy) {
+    const bool forced = c.options.convolution == strategy.name;
+    known = known || forced;
+    if (auto reason = strategy.refuses(choice.sizes, c.chip, c.options)) {
+      if (forced)
+        throw error(error_code::unsupported, std::string("convolution strategy ") + strategy.name + " does not apply: " + *reason, n.from.describe(),
+                    "use --pim-conv-lowering=auto, or another strategy");
+      choice.refused.emplace_back(strategy.name, *reason);
+      return;
+    }
+    const double cost = strategy.cost(choice.sizes, c);
+    choice.candidates.emplace_back(strategy.name, cost);
+    if (c.options.convolution != "auto" && !forced) return;
+    if (choice.strategy.empty() || cost < choice.cost) choice.strategy = strategy.name, choice.cost = cost;
+  };
+  std::apply([&](const auto&... strategy) { (consider(strategy), ...); }, strategies);
+  if (!known) throw error(error_code::usage, "unknown convolution strategy '" + c.options.convolution + "'");
+  if (element_count(c.model.at(n.outputs[0]).sizes) == 0) return choice;
+  std::apply([&](const auto&... strategy) { ((choice.strategy == strategy.name ? strategy.lower(c, v) : void()), ...); }, strategies);
+  return choice;
+}
+
+}  // namespace raptor::lowering

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "raptor/onnx/convert_constant.hpp"
+#include "raptor/onnx/convert_layers.hpp"
+#include "raptor/onnx/convert_movement.hpp"
+#include "raptor/onnx/node_context.hpp"
+
+namespace raptor::onnx_io {
+
+/// One operator of the domain ai.onnx that the importer understands. Adding an operator is adding a row.
+struct operator_row {
+  std::string_view op;
+  std::int64_t since, until;  ///< first and last opset; until 0: no end
+  int least_inputs, most_inputs;
+  void (*convert)(node_context&);
+  std::string_view limits = "";  ///< what is not supported; empty: everything that inference needs
+
+  [[nodiscard]] constexpr bool covers(std::int64_t opset) const noexcept { return opset >= since && (until == 0 || opset <= until); }
+};
+
+/// Any number of inputs.
+inline constexpr int many = 1 << 30;
+
+/// The operators, by name. `raptor-compile --list-ops` prints this table.
+inline constexpr operator_row operator_table[] = {
+    {"Abs", 1, 0, 1, 1, convert::constant_function},
+    {"Add", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::add>},
+    {"And", 7, 0, 2, 2, convert::compare, "constants"},
+    {"AveragePool", 1, 0, 1, 1, convert::max_or_average_pool, "one or two spatial axes"},
+    {"BatchNormalization", 1, 0, 5, 5, convert::batch_norm, "inference"},
+    {"Cast", 1, 0, 1, 1, convert::cast, "between floating types, or of constants"},
+    {"Ceil", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Clip", 1, 0, 1, 3, convert::clip},
+    {"Concat", 1, 0, 1, many, convert::concat_node},
+    {"Constant", 1, 0, 0, 0, convert::constant_node, "dense numbers"},
+    {"ConstantOfShape", 9, 0, 1, 1, convert::constant_of_shape, "constant shape"},
+    {"Conv", 1, 0, 2, 3, convert::conv, "one or two spatial axes"},
+    {"Div", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::divide>},
+    {"Dropout", 1, 0, 1, 3, convert::dropout, "inference, without mask"},
+    {"Equal", 7, 0, 2, 2, convert::compare, "constants"},
+    {"Exp", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Expand", 8, 0, 2, 2, convert::expand, "constant shape"},
+    {"Flatten", 1, 0, 1, 1, convert::flatten},
+    {"Floor", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Gather", 1, 0, 2, 2, convert::gather, "constant indices"},
+    {"Gemm", 1, 0, 2, 3, convert::gemm_node},
+    {"GlobalAveragePool", 1, 0, 1, 1, convert::global_pool, "one or two spatial axes"},
+    {"GlobalMaxPool", 1, 0, 1, 1, convert::global_pool, "one or two spatial axes"},
+    {"Greater", 7, 0, 2, 2, convert::compare, "constants"},
+    {"GreaterOrEqual", 12, 0, 2, 2, convert::compare, "constants"},
+    {"HardSigmoid", 1, 0, 1, 1, convert::hard_sigmoid},
+    {"HardSwish", 14, 0, 1, 1, convert::hard_swish},
+    {"Identity", 1, 0, 1, 1, convert::identity},
+    {"LRN", 1, 0, 1, 1, convert::lrn_node},
+    {"LeakyRelu", 1, 0, 1, 1, convert::leaky_relu},
+    {"Less", 7, 0, 2, 2, convert::compare, "constants"},
+    {"LessOrEqual", 12, 0, 2, 2, convert::compare, "constants"},
+    {"Log", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"MatMul", 1, 0, 2, 2, convert::matmul_node},
+    {"Max", 1, 0, 1, many, convert::variadic<model::binary_kind::maximum>},
+    {"MaxPool", 1, 0, 1, 1, convert::max_or_average_pool, "one or two spatial axes, without indices"},
+    {"Min", 1, 0, 1, many, convert::variadic<model::binary_kind::minimum>},
+    {"Mod", 10, 0, 2, 2, convert::modulo, "constants"},
+    {"Mul", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::multiply>},
+    {"Neg", 1, 0, 1, 1, convert::constant_function},
+    {"Not", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Or", 7, 0, 2, 2, convert::compare, "constants"},
+    {"PRelu", 1, 0, 2, 2, convert::prelu},
+    {"Pad", 1, 0, 1, 4, convert::pad_node, "modes constant, reflect, edge; constant pads"},
+    {"Pow", 1, 0, 2, 2, convert::power, "exponents 1, 2, 3, or constants"},
+    {"Range", 11, 0, 3, 3, convert::range, "constants"},
+    {"Reciprocal", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"ReduceMax", 1, 0, 1, 2, convert::constant_reduce, "constants"},
+    {"ReduceMean", 1, 0, 1, 2, convert::reduce_mean, "all spatial axes of an image"},
+    {"ReduceMin", 1, 0, 1, 2, convert::constant_reduce, "constants"},
+    {"ReduceProd", 1, 0, 1, 2, convert::constant_reduce, "constants"},
+    {"ReduceSum", 1, 0, 1, 2, convert::constant_reduce, "constants"},
+    {"Relu", 1, 0, 1, 1, convert::activation<model::unary_kind::relu>},
+    {"Reshape", 1, 0, 1, 2, convert::reshape_node, "constant shape"},
+    {"Round", 11, 0, 1, 1, convert::constant_function, "constants"},
+    {"Shape", 1, 0, 1, 1, convert::shape_of},
+    {"Sigmoid", 1, 0, 1, 1, convert::activation<model::unary_kind::sigmoid>},
+    {"Sign", 9, 0, 1, 1, convert::constant_function, "constants"},
+    {"Size", 1, 0, 1, 1, convert::size_of},
+    {"Slice", 1, 0, 1, 5, convert::slice_node, "constant starts, ends, axes and steps"},
+    {"Softmax", 1, 0, 1, 1, convert::softmax_node},
+    {"Split", 1, 0, 1, 2, convert::split, "constant lengths"},
+    {"Sqrt", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Squeeze", 1, 0, 1, 2, convert::squeeze, "constant axes"},
+    {"Sub", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::subtract>},
+    {"Sum", 1, 0, 1, many, convert::variadic<model::binary_kind::add>},
+    {"Tanh", 1, 0, 1, 1, convert::activation<model::unary_kind::tanh>},
+    {"Tile", 6, 0, 2, 2, convert::tile, "constant repeats"},
+    {"Transpose", 1, 0, 1, 1, convert::transpose_node},
+    {"Unsqueeze", 1, 0, 1, 2, convert::unsqueeze, "constant axes"},
+    {"Where", 9, 0, 3, 3, convert::where, "constants"},
+    {"Xor", 7, 0, 2, 2, convert::compare, "constants"},
+};
+
+/// The row for an operator at an opset; null where there is none.
+[[nodiscard]] inline const operator_row* find_operator(std::string_view op, std::int64_t opset) noexcept {
+  for (const auto& row : operator_table)
+    if (row.op == op && row.covers(opset)) return &row;
+  return nullptr;
+}
+/// Whether the operator is known at any opset.
+[[nodiscard]] inline bool knows_operator(std::string_view op) noexcept {
+  for (const auto& row : operator_table)
+    if (row.op == op) return true;
+  return false;
+}
+
+}  // namespace raptor::onnx_io

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "raptor/sim/byte_memory.hpp"
+#include "raptor/sim/program.hpp"
+#include "raptor/sim/stream_check.hpp"
+
+/// What a caller of the functional simulator chooses and gets.
+namespace raptor::sim {
+
+static_assert(std::endian::native == std::endian::little, "memory images are little endian and used in place");
+
+struct execution_options {
+  /// Also report reads of the outputs' bytes of global memory before a core has stored them. All other bytes of global memory
+  /// have defined contents: memory.bin's.
+  bool check_global_memory = false;
+  /// Most bytes of local memory that one core may address; at most 2^31.
+  std::int64_t local_memory_limit = local_memory::address_limit;
+  /// Most bytes of local memory reserved for all cores together.
+  std::int64_t total_memory_limit = std::int64_t{4} << 30;
+  /// Receives one line (without its end) for each executed instruction; empty: no trace, at no cost.
+  std::function<void(std::string_view)> trace;
+};
+
+/// The final contents of one output.
+struct output_value {
+  tensor_region region;
+  std::vector<std::byte> bytes;
+
+  /// The elements as floats. Errors: mismatch where the size is not a multiple of 4.
+  [[nodiscard]] std::vector<float> values() const {
+    if (bytes.size() % sizeof(float) != 0)
+      throw error(error_code::mismatch, "output '" + region.name + "' of " + std::to_string(bytes.size()) + " bytes does not hold floats");
+    std::vector<float> result(bytes.size() / sizeof(float));
+    if (!result.empty()) std::memcpy(result.data(), bytes.data(), bytes.size());
+    return result;
+  }
+};
+
+struct core_statistics {
+  opcode_counts counts{};                  ///< executed instructions
+  std::uint64_t instructions = 0;
+  std::int64_t local_memory = 0;           ///< bytes: one past the highest address written
+  std::uint64_t multiply_accumulates = 0;  ///< of mvmul, whole groups
+};
+
+struct execution_result {
+  std::vector<output_value> outputs;     ///< in the order of loaded_program::outputs
+  std::vector<std::byte> global_memory;  ///< final contents
+  std::vector<core_statistics> cores;
+
+  [[nodiscard]] opcode_counts total_counts() const {
+    opcode_counts total{};
+    for (const auto& core : cores)
+      for (std::size_t op = 0; op < total.size(); ++op) total[op] += core.counts[op];
+    return total;
+  }
+  [[nodiscard]] std::uint64_t instructions() const {
+    std::uint64_t total = 0;
+    for (const auto& core : cores) total += core.instructions;
+    return total;
+  }
+  /// All outputs, one after the other, as raptor-sim writes them.
+  [[nodiscard]] std::vector<std::byte> output_bytes() const {
+    std::vector<std::byte> all;
+    for (const auto& output : outputs) all.insert(all.end(), output.bytes.begin(), output.bytes.end());
+    return all;
+  }
+  /// The output of that name. Errors: mismatch where there is none.
+  [[nodiscard]] const output_value& output(std::string_view name) const {
+    for (const auto& candidate : outputs)
+      if (candidate.region.name == name) return candidate;
+    throw error(error_code::mismatch, "the program has no output '" + std::string(name) + "'");
+  }
+};
+
+}  // namespace raptor::sim

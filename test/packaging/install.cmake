@@ -1,0 +1,17 @@
+# Installs into PREFIX what can be installed of BUILD, without building.
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${PREFIX})
+foreach(component dev tools)
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} --component ${component}
+    RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "installing ${component} failed\n${out}${err}")
+  endif()
+endforeach()
+if(NOT EXISTS ${PREFIX}/include/raptor/support/error.hpp OR NOT EXISTS ${PREFIX}/include/raptor/onnx/zoo.hpp)
+  message(FATAL_ERROR "headers are missing in ${PREFIX}")
+endif()
+file(GLOB headers ${PREFIX}/include/raptor/sim/*.hpp)
+if(NOT headers)
+  message(FATAL_ERROR "the simulator's headers are missing in ${PREFIX}")
+endif()

@@ -1,0 +1,189 @@
+// The command line of raptor-sim, as a user sees it.
+
+#include "directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+using namespace raptor::sim::test;
+using nlohmann::json;
+
+namespace {
+
+const std::filesystem::path tool = std::filesystem::path(RAPTOR_BINARY_DIR) / "bin" / "raptor-sim";
+
+bool tool_is_absent() {
+  if (std::filesystem::exists(tool)) return false;
+  MESSAGE("SKIPPED: raptor-sim has not been built");
+  return true;
+}
+
+struct outcome {
+  int status = -1;
+  std::string out, err;
+};
+
+/// An artifact, its input and a folder for results; runs the tool in it.
+struct session {
+  temporary_directory artifact, work;
+
+  session() {
+    write_example(artifact);
+    work.write("in/input_0.bin", to_bytes({1, 2}));
+  }
+  outcome run(const std::string& arguments) const {
+    const std::string command = "cd '" + work.path().string() + "' && '" + tool.string() + "' " + arguments + " > stdout.txt 2> stderr.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, work.read("stdout.txt"), work.read("stderr.txt")};
+  }
+  outcome run_artifact(const std::string& arguments) const { return run("'" + artifact.path().string() + "' " + arguments); }
+};
+
+std::size_t lines_of(const std::string& text) { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); }
+
+}  // namespace
+
+TEST_CASE("raptor-sim writes the outputs") {
+  if (tool_is_absent()) return;
+  const session s;
+  const auto done = s.run_artifact("-o out.bin --input-dir in");
+  CHECK_MESSAGE(done.status == 0, done.err);
+  CHECK(s.work.read("out.bin").size() == 24);
+  const auto bytes = s.work.read("out.bin");
+  std::vector<float> values(6);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  CHECK(values == std::vector<float>{21, 42, 63, 84, 105, 126});
+  CHECK(has(done.out, "executed 7 instructions on 1 of 2 cores"));
+  CHECK(has(done.out, "output scores: 24 bytes, 1x6, 21 ... 126"));
+  CHECK(done.err.empty());
+  CHECK(s.run_artifact("--mode=latency --batch-size=1 --input-dir=in").status == 0);
+}
+
+TEST_CASE("raptor-sim --dump writes ranges of global memory") {
+  if (tool_is_absent()) return;
+  const session s;
+  CHECK(s.run_artifact("-o out.bin --input-dir in --dump=0,4,28,4").status == 0);
+  const auto bytes = s.work.read("out.bin");
+  std::vector<float> values(2);
+  REQUIRE(bytes.size() == 8);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  CHECK(values == std::vector<float>{1, 126});
+  const auto outside = s.run_artifact("-o other.bin --input-dir in --dump=0,33");
+  CHECK(outside.status == 1);
+  CHECK(has(outside.err, "is not inside global memory of 32 bytes"));
+  CHECK_FALSE(std::filesystem::exists(s.work.path() / "other.bin"));
+}
+
+TEST_CASE("raptor-sim --json") {
+  if (tool_is_absent()) return;
+  const session s;
+  const auto good = json::parse(s.run_artifact("--json --input-dir in").out);
+  CHECK(good["status"] == "ok");
+  CHECK(good["error"].is_null());
+  CHECK(good["mode"] == 1);
+  CHECK(good["instructions"] == 7);
+  CHECK(good["opcodes"]["mvmul"] == 1);
+  CHECK(good["outputs"][0]["name"] == "scores");
+  CHECK(good["cores"].size() == 2);
+  CHECK(good["cores"][0]["instructions"] == 7);
+  const auto bad = s.run("absent --json");
+  CHECK(bad.status == 1);
+  CHECK(json::parse(bad.out)["status"] == "error");
+  CHECK(has(json::parse(bad.out)["error"].get<std::string>(), "the artifact directory does not exist"));
+  const auto later = s.run_artifact("--json --timing");
+  CHECK(later.status == 1);
+  CHECK(json::parse(later.out)["status"] == "unsupported");
+}
+
+TEST_CASE("raptor-sim --trace-instructions") {
+  if (tool_is_absent()) return;
+  const session s;
+  CHECK(s.run_artifact("--input-dir in --trace-instructions=trace.txt").status == 0);
+  const auto trace = s.work.read("trace.txt");
+  CHECK(lines_of(trace) == 7);
+  CHECK(has(trace, "core 0 index 1 | sldi r1, imm=0 | -> r1=0\n"));
+  CHECK(s.run_artifact("--input-dir in --trace-instructions=absent/trace.txt").status == 1);
+}
+
+TEST_CASE("raptor-sim overrides") {
+  if (tool_is_absent()) return;
+  const session s;
+  json config = example_config();
+  config["outputs_sizes"] = {4};
+  s.work.write("c.json", config.dump());
+  s.work.write("m.bin", std::vector<std::byte>(64));
+  CHECK(s.run_artifact("--config=c.json --memory=m.bin --input-dir in -o out.bin").status == 0);
+  CHECK(s.work.read("out.bin").size() == 4);
+  CHECK(s.run_artifact("--cores=absent --input-dir in").status == 1);
+}
+
+TEST_CASE("raptor-sim: failures exit with 1 and say where") {
+  if (tool_is_absent()) return;
+  const session s;
+  s.work.write("short/input_0.bin", to_bytes({1}));
+  std::filesystem::create_directory(s.work.path() / "empty");
+  auto text = s.run_artifact("--input-dir short");
+  CHECK(text.status == 1);
+  CHECK(has(text.err, "the input has 4 bytes, the program expects 8"));
+  CHECK(s.run_artifact("--input-dir empty").status == 1);
+  CHECK(s.run_artifact("--input-dir in -o absent/out.bin").status == 1);
+  std::filesystem::create_directory(s.work.path() / "folder");
+  CHECK(s.run_artifact("--input-dir in -o folder").status == 1);
+  s.artifact.write("core_1.pim", raptor::isa::encode(stream{b::setbw(32, 32), b::recv(0, 0, 4)}));
+  text = s.run_artifact("--input-dir in");
+  CHECK(text.status == 1);
+  CHECK(has(text.err, "deadlock: core 1 waits for ever"));
+  CHECK(has(text.err, "at: core 1, instruction 1: recv"));
+}
+
+TEST_CASE("raptor-sim: usage errors are one line and exit with 2") {
+  if (tool_is_absent()) return;
+  const session s;
+  const auto is_usage = [&](const outcome& o) { return o.status == 2 && lines_of(o.err) == 1 && o.out.empty(); };
+  CHECK(is_usage(s.run("")));
+  CHECK(is_usage(s.run_artifact("--unknown")));
+  CHECK(is_usage(s.run_artifact("--inp in")));
+  CHECK(is_usage(s.run_artifact("second")));
+  CHECK(is_usage(s.run_artifact("-o")));
+  CHECK(is_usage(s.run_artifact("--mode=fast")));
+  CHECK(is_usage(s.run_artifact("--batch-size=x")));
+  CHECK(is_usage(s.run_artifact("--batch-size=0")));
+  CHECK(is_usage(s.run_artifact("--batch-size=2 --input-dir in")));
+  CHECK(is_usage(s.run_artifact("--mode=throughput")));
+  CHECK(is_usage(s.run_artifact("--input-dir in --dump=1")));
+  CHECK(is_usage(s.run_artifact("--input-dir in --dump=1,")));
+  CHECK(is_usage(s.run_artifact("--input-dir in --dump=-1,2")));
+  CHECK(is_usage(s.run_artifact("--input-dir in --input-dir in")));
+  CHECK(is_usage(s.run_artifact("")));  // inputs, but no --input-dir
+}
+
+TEST_CASE("raptor-sim: what this version does not have is refused by name") {
+  if (tool_is_absent()) return;
+  const session s;
+  for (const char* option : {"--timing", "--hardware=x", "--sim-time=1", "--provenance-trace=x", "--provenance-global-barrier", "--provenance-core-stall=0:1",
+                             "--diagnostic-schedule-policy=greedy", "--diagnostic-schedule-seed=1", "--diagnostic-schedule-target=0:0:0:0:0:0",
+                             "--diagnostic-schedule-deferral-budget=1", "--diagnostic-target-stall=0:0:1", "--batch-output-dir=x"}) {
+    const auto refused = s.run_artifact(std::string("--input-dir in ") + option);
+    CHECK(refused.status == 1);
+    const std::string name(option, std::string_view(option).find('=') == std::string_view::npos ? std::string_view(option).size() : std::string_view(option).find('='));
+    CHECK_MESSAGE(has(refused.err, name + " is unsupported in this version"), refused.err);
+  }
+  CHECK(has(s.run_artifact("--mode=throughput --batch-size=2 --input-dir in").err, "throughput mode is unsupported in this version"));
+}
+
+TEST_CASE("raptor-sim --help and --version") {
+  if (tool_is_absent()) return;
+  const session s;
+  const auto help = s.run("--help");
+  CHECK(help.status == 0);
+  for (const char* part : {"usage: raptor-sim ARTIFACTS", "Functional execution", "--input-dir", "--trace-instructions", "Common", "--version"})
+    CHECK(has(help.out, part));
+  CHECK(s.run("--version").out.rfind("raptor-sim ", 0) == 0);
+  CHECK(has(s.run_artifact("--input-dir in -v").err, "executed in"));
+}

@@ -1,0 +1,16 @@
+#include "raptor/model/rewrite.hpp"
+#include "raptor/onnx/import.hpp"
+#include "tools/pipeline.hpp"
+
+namespace raptor::tools {
+
+loaded_model load_model(const std::filesystem::path& file, const std::map<std::string, shape>& shapes) {
+  onnx_io::import_options options;
+  options.shapes = shapes;
+  loaded_model result;
+  result.imported = onnx_io::import_model(file, options);
+  result.canonical = model::canonicalize(result.imported);
+  return result;
+}
+
+}  // namespace raptor::tools

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "raptor/compiler.hpp"
+#include "raptor/emit/artifact.hpp"
+#include "raptor/emit/in_memory.hpp"
+#include "raptor/model/graph.hpp"
+#include "raptor/model/reference_value.hpp"
+#include "raptor/sim/execution.hpp"
+#include "raptor/target/pim.hpp"
+
+/// The default pipeline behind the tools: each step in a translation unit of its own.
+namespace raptor::tools {
+
+/// Import (import.cpp). `shapes`: NAME → sizes, for symbolic dimensions.
+struct loaded_model {
+  model::graph imported;   ///< as the file says, for the reference evaluator
+  model::graph canonical;  ///< after the rewrites, for the compiler
+};
+[[nodiscard]] loaded_model load_model(const std::filesystem::path& file, const std::map<std::string, shape>& shapes = {});
+
+/// Compilation (compile.cpp).
+struct compile_options {
+  target::pim_flags flags;
+  std::filesystem::path target_configuration;  ///< empty: none
+  lowering::lowering_options lowering;
+  bool spatial_planning = true;
+  stage last = stage::image;
+};
+using observer = std::function<void(stage, const compilation&)>;
+
+[[nodiscard]] target::pim make_target(const compile_options& options);
+/// Compiles a canonical model. Errors: those of basic_compiler.
+[[nodiscard]] compilation compile_model(const model::graph& canonical, const target::pim& chip, const compile_options& options,
+                                        const observer& observe = {});
+
+/// Execution without the file system (execute.cpp): the image's streams and weights in the functional simulator.
+[[nodiscard]] sim::loaded_program load_image(const memory::image& image);
+[[nodiscard]] sim::execution_result execute_image(const memory::image& image, std::span<const std::byte> input,
+                                                  const sim::execution_options& options = {});
+
+}  // namespace raptor::tools

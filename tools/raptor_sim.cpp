@@ -1,0 +1,243 @@
+// raptor-sim: executes an artifact directory. Options: CLI.md, "raptor-sim".
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common.hpp"
+#include "raptor/isa/table.hpp"
+#include "raptor/sim/artifact.hpp"
+#include "raptor/sim/executor.hpp"
+
+namespace {
+
+namespace tools = raptor::tools;
+namespace po = raptor::tools::po;
+namespace sim = raptor::sim;
+using raptor::error;
+using raptor::error_code;
+using tools::usage_error;
+
+// Options of analyses that this version does not have. They are parsed, so that a script gets a clear refusal.
+constexpr const char* unsupported_options[] = {
+    "timing", "hardware", "sim-time", "batch-output-dir", "provenance-trace", "provenance-global-barrier", "provenance-core-stall",
+    "diagnostic-schedule-policy", "diagnostic-schedule-seed", "diagnostic-schedule-target", "diagnostic-schedule-deferral-budget",
+    "diagnostic-target-stall"};
+
+void add_options(tools::command_line& line) {
+  line.add_positional("artifacts", po::value<std::string>());
+  po::options_description functional("Functional execution");
+  functional.add_options()
+      ("output,o", po::value<std::string>()->value_name("OUT"), "file for the outputs, raw bytes in graph order")
+      ("mode", po::value<std::string>()->value_name("latency|throughput")->default_value("latency"), "one input, or a stream of inputs")
+      ("batch-size", po::value<std::int64_t>()->value_name("N"), "inputs in throughput mode; latency mode has 1")
+      ("input-dir", po::value<std::string>()->value_name("DIR"), "folder of input_0.bin: the raw bytes of all inputs in order")
+      ("batch-output-dir", po::value<std::string>()->value_name("DIR"), "outputs of every input (throughput mode)")
+      ("dump", po::value<std::string>()->value_name("ADDR,SIZE[,...]"), "write these ranges of global memory instead of the outputs")
+      ("config", po::value<std::string>()->value_name("FILE"), "instead of ARTIFACTS/config.json")
+      ("memory", po::value<std::string>()->value_name("FILE"), "instead of ARTIFACTS/memory.bin")
+      ("cores", po::value<std::string>()->value_name("DIR"), "folder of the streams and weights instead of ARTIFACTS")
+      ("check-global-memory", po::bool_switch(), "report reads of output bytes that no core has stored yet")
+      ("trace-instructions", po::value<std::string>()->value_name("FILE"), "write every executed instruction with its operands")
+      ("json", po::bool_switch(), "print the result as one JSON object");
+  line.add(functional);
+  po::options_description diagnosis("Diagnosis (not in this version)");
+  diagnosis.add_options()
+      ("provenance-trace", po::value<std::string>()->value_name("FILE"), "where the data of each output came from")
+      ("provenance-global-barrier", po::bool_switch(), "one barrier for all cores")
+      ("provenance-core-stall", po::value<std::string>()->value_name("CORE:CYCLES"), "delay a core")
+      ("diagnostic-schedule-policy", po::value<std::string>()->value_name("greedy|randomized|adversarial"), "order of the cores")
+      ("diagnostic-schedule-seed", po::value<std::int64_t>()->value_name("N"), "seed of randomized")
+      ("diagnostic-schedule-target", po::value<std::string>()->value_name("WCORE:WPC:RCORE:RPC:BEGIN:END[:RITER:WMIN]"), "the pair that adversarial looks for")
+      ("diagnostic-schedule-deferral-budget", po::value<std::int64_t>()->value_name("N"), "most deferrals")
+      ("diagnostic-target-stall", po::value<std::string>()->value_name("CORE:PC[:ITERATION]:CYCLES"), "delay an instruction");
+  line.add(diagnosis);
+  po::options_description timing("Timing and energy (not in this version)");
+  timing.add_options()
+      ("timing", po::bool_switch(), "time and energy instead of outputs")
+      ("hardware", po::value<std::string>()->value_name("HW.json"), "hardware configuration")
+      ("sim-time", po::value<double>()->value_name("MS"), "simulated time in throughput mode");
+  line.add(timing);
+}
+
+/// "ADDR,SIZE,ADDR,SIZE…" as regions named by their ranges.
+std::vector<sim::tensor_region> parse_dump(const std::string& text) {
+  std::vector<std::int64_t> numbers;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    std::int64_t value = 0;
+    const auto [next, failure] = std::from_chars(at, end, value);
+    if (failure != std::errc{} || value < 0 || (next != end && *next != ',')) throw usage_error("--dump expects ADDR,SIZE[,ADDR,SIZE...], not '" + text + "'");
+    numbers.push_back(value);
+    if (next == end) break;
+    at = next + 1;
+  }
+  if (numbers.size() % 2 != 0) throw usage_error("--dump has an address without a size: '" + text + "'");
+  std::vector<sim::tensor_region> regions;
+  for (std::size_t k = 0; k < numbers.size(); k += 2)
+    regions.push_back({fmt::format("[{}, +{})", numbers[k], numbers[k + 1]), numbers[k], numbers[k + 1], {}, "bytes"});
+  return regions;
+}
+
+void check_usage(const tools::command_line& line) {
+  if (!line.has("artifacts")) throw usage_error("an artifact directory is required");
+  const auto& mode = line.get<std::string>("mode");
+  if (mode != "latency" && mode != "throughput") throw usage_error("--mode is latency or throughput, not '" + mode + "'");
+  if (line.has("batch-size") && line.get<std::int64_t>("batch-size") < 1) throw usage_error("--batch-size must be positive");
+  if (mode == "throughput" && !line.has("batch-size")) throw usage_error("--mode=throughput requires --batch-size");
+  if (mode == "latency" && line.has("batch-size") && line.get<std::int64_t>("batch-size") != 1)
+    throw usage_error("--mode=latency accepts only --batch-size=1");
+  if (line.has("dump")) static_cast<void>(parse_dump(line.get<std::string>("dump")));
+  if (mode == "throughput") throw error(error_code::unsupported, "throughput mode is unsupported in this version");
+  for (const char* option : unsupported_options) {
+    const auto& value = line.values()[option];
+    if (!value.empty() && !value.defaulted()) throw error(error_code::unsupported, fmt::format("--{} is unsupported in this version", option));
+  }
+}
+
+/// A text file that grows while the program runs. It keeps what was written before a failure: that is what a trace is for.
+class line_writer {
+ public:
+  explicit line_writer(std::string path) : path_(std::move(path)), stream_(path_, std::ios::trunc) { check(); }
+  void operator()(std::string_view line) {
+    buffer_.append(line).push_back('\n');
+    if (buffer_.size() >= 1 << 16) flush();
+  }
+  void flush() {
+    stream_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    stream_.flush();
+    buffer_.clear();
+    check();
+  }
+
+ private:
+  void check() const {
+    if (!stream_) throw error(error_code::io, "the trace cannot be written", path_);
+  }
+  std::string path_;
+  std::ofstream stream_;
+  std::string buffer_;
+};
+
+nlohmann::ordered_json json_report(const sim::execution_result& result) {
+  nlohmann::ordered_json report{{"status", "ok"}, {"error", nullptr}, {"mode", 1}, {"instructions", result.instructions()}};
+  nlohmann::ordered_json counts = nlohmann::ordered_json::object();
+  const auto totals = result.total_counts();
+  for (std::size_t op = 0; op < totals.size(); ++op)
+    if (totals[op] != 0) counts[std::string(raptor::isa::infos[op].mnemonic)] = totals[op];
+  report["opcodes"] = counts;
+  report["outputs"] = nlohmann::ordered_json::array();
+  for (const auto& output : result.outputs)
+    report["outputs"].push_back({{"name", output.region.name}, {"address", output.region.address}, {"size", output.region.size}, {"shape", output.region.sizes}});
+  report["cores"] = nlohmann::ordered_json::array();
+  for (std::size_t c = 0; c < result.cores.size(); ++c)
+    report["cores"].push_back({{"core", c}, {"instructions", result.cores[c].instructions}, {"local_memory", result.cores[c].local_memory},
+                               {"multiply_accumulates", result.cores[c].multiply_accumulates}});
+  return report;
+}
+
+void print_report(const sim::execution_result& result, double seconds, int verbosity) {
+  std::size_t active = 0;
+  std::uint64_t products = 0;
+  for (const auto& core : result.cores) {
+    if (core.instructions != 0) ++active;
+    products += core.multiply_accumulates;
+  }
+  std::cout << fmt::format("executed {} instructions on {} of {} cores, {:.3f} G multiply-accumulates\n", result.instructions(), active, result.cores.size(),
+                           static_cast<double>(products) * 1e-9);
+  for (const auto& output : result.outputs) {
+    std::cout << fmt::format("output {}: {} bytes", output.region.name, output.bytes.size());
+    if (!output.region.sizes.empty()) std::cout << ", " << raptor::to_string(output.region.sizes);
+    if (output.region.element_type == "float32" && output.bytes.size() % sizeof(float) == 0 && !output.bytes.empty()) {
+      const auto values = output.values();
+      const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+      std::cout << fmt::format(", {} ... {}; first", *least, *largest);
+      for (std::size_t k = 0; k < std::min<std::size_t>(values.size(), 5); ++k) std::cout << fmt::format(" {}", values[k]);
+    }
+    std::cout << "\n";
+  }
+  if (verbosity > 0) {
+    const auto totals = result.total_counts();
+    for (std::size_t op = 0; op < totals.size(); ++op)
+      if (totals[op] != 0) std::cout << fmt::format("  {:<9}{:>12}\n", raptor::isa::infos[op].mnemonic, totals[op]);
+  }
+  if (verbosity > 1)
+    for (std::size_t c = 0; c < result.cores.size(); ++c)
+      std::cout << fmt::format("  core {:>4}: {:>10} instructions, {:>10} bytes of local memory\n", c, result.cores[c].instructions, result.cores[c].local_memory);
+  if (verbosity > 0) std::cerr << fmt::format("executed in {:.2f} s\n", seconds);
+}
+
+sim::execution_result simulate(const tools::command_line& line) {
+  sim::artifact_paths paths;
+  paths.directory = line.get<std::string>("artifacts");
+  if (line.has("config")) paths.config = line.get<std::string>("config");
+  if (line.has("memory")) paths.memory = line.get<std::string>("memory");
+  if (line.has("cores")) paths.cores = line.get<std::string>("cores");
+  sim::loaded_program program = sim::load_artifact(paths);
+  if (line.has("dump")) program.outputs = parse_dump(line.get<std::string>("dump"));
+
+  std::vector<std::byte> input;
+  if (sim::total_size(program.inputs) != 0) {
+    if (!line.has("input-dir")) throw usage_error("the program has inputs: --input-dir is required");
+    const auto file = std::filesystem::path(line.get<std::string>("input-dir")) / "input_0.bin";
+    input = sim::read_file(file);
+  }
+  sim::execution_options options;
+  options.check_global_memory = line.get<bool>("check-global-memory");
+  if (!line.has("trace-instructions")) return sim::execute(program, input, options);
+
+  line_writer trace(line.get<std::string>("trace-instructions"));
+  options.trace = [&trace](std::string_view text) { trace(text); };
+  try {
+    auto result = sim::execute(program, input, options);
+    trace.flush();
+    return result;
+  } catch (...) {
+    trace.flush();
+    throw;
+  }
+}
+
+int run(int argc, char** argv) {
+  tools::command_line line("raptor-sim", "ARTIFACTS [-o OUT] [options]", "Executes the programs that raptor-compile writes.");
+  add_options(line);
+  if (!line.parse(argc, argv)) return tools::exit_success;
+  const bool json = line.get<bool>("json");
+  try {
+    check_usage(line);
+    const auto start = std::chrono::steady_clock::now();
+    const auto result = simulate(line);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (line.has("output")) tools::write_file_atomically(line.get<std::string>("output"), result.output_bytes());
+    if (json)
+      std::cout << json_report(result).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+    else
+      print_report(result, seconds, line.verbosity());
+    return tools::exit_success;
+  } catch (const error& e) {
+    if (json && e.code() != error_code::usage) {
+      const nlohmann::ordered_json report{{"status", e.code() == error_code::unsupported ? "unsupported" : "error"}, {"error", raptor::describe(e)}, {"mode", 1}};
+      std::cout << report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_tool("raptor-sim", [&] { return run(argc, argv); });
+}
