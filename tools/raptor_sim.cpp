@@ -49,7 +49,7 @@ void add_options(tools::command_line& line) {
       ("config", po::value<std::string>()->value_name("FILE"), "instead of ARTIFACTS/config.json")
       ("memory", po::value<std::string>()->value_name("FILE"), "instead of ARTIFACTS/memory.bin")
       ("cores", po::value<std::string>()->value_name("DIR"), "folder of the streams and weights instead of ARTIFACTS")
-      ("check-global-memory", po::bool_switch(), "report reads of output bytes that no core has stored yet")
+      ("check-global-memory", po::bool_switch(), "report reads of global memory that nothing has written")
       ("trace-instructions", po::value<std::string>()->value_name("FILE"), "write every executed instruction with its operands")
       ("json", po::bool_switch(), "print the result as one JSON object");
   line.add(functional);
@@ -229,7 +229,8 @@ int run(int argc, char** argv) {
     return tools::exit_success;
   } catch (const error& e) {
     if (json && e.code() != error_code::usage) {
-      const nlohmann::ordered_json report{{"status", e.code() == error_code::unsupported ? "unsupported" : "error"}, {"error", raptor::describe(e)}, {"mode", 1}};
+      const nlohmann::ordered_json report{{"status", e.code() == error_code::unsupported ? "unsupported" : "error"}, {"error", raptor::describe(e)},
+                                          {"mode", line.get<std::string>("mode") == "throughput" ? 0 : 1}};
       std::cout << report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
     }
     throw;

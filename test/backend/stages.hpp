@@ -1,27 +1,29 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "harness.hpp"
-#include "raptor/model/check.hpp"
-#include "raptor/model/rewrite.hpp"
 
 namespace raptor::backend {
 
 /// Where the package libonnx-testdata installs its data.
 inline constexpr const char* default_root = "/usr/share/libonnx-testdata/data";
 
-/// The rewrites, each result checked, and the reference evaluator on what comes out.
-[[nodiscard]] inline stage rewritten_stage() {
-  return {"rewritten",
-          [](const model::graph& g, std::span<const model::tensor_value> inputs) {
-            const auto rewritten = model::canonicalize(g, [](std::string_view, const model::graph& step) { model::check_graph(step); });
-            return model::evaluate(rewritten, inputs);
-          },
-          1e-5};
-}
+/// How a test is compiled. The default chip has small crossbars, so that even these tests need several, on few cores that have
+/// to talk to one another.
+struct compile_settings {
+  std::int64_t cores = 4, crossbars = 64, crossbar_size = 32;
+  std::string convolution = "auto";  ///< strategy to force
+  bool spatial_planning = true;
+};
+
+/// The reference evaluator on the graph after all rewrites, with each step of them checked.
+[[nodiscard]] stage rewritten_stage();
+/// Compiles with the default pipeline, verifies the realized and the bound program, executes in the functional simulator.
+[[nodiscard]] stage executed_stage(const compile_settings& settings = {});
 
 /// The stages of the table, in the order of its columns.
-[[nodiscard]] inline std::vector<stage> all_stages() { return {reference_stage(), rewritten_stage()}; }
+[[nodiscard]] std::vector<stage> all_stages();
 
 }  // namespace raptor::backend

@@ -266,7 +266,7 @@ TEST_CASE("operations that contradict the program are refused with their place")
 
 TEST_CASE("a stream of five million instructions") {
   auto p = empty_program(1);
-  const auto a = add_buffer(p, 0, 1 << 20), b = add_buffer(p, 0, 1 << 20);
+  const auto a = add_buffer(p, 0, (1 << 20) + 1024), b = add_buffer(p, 0, (1 << 20) + 1024);
   const auto i = loop_variable(0), j = loop_variable(1), k = loop_variable(2);
   const affine at = i * 4096 + j * 64 + k * 8;
   add(p, 0, repeat(0, 256, {repeat(1, 64, {repeat(2, 60, {{make(opcode::vvadd, {a, at}, {b, at}, {b, at + 256}, 8)},

@@ -72,7 +72,7 @@ class interpreter {
     bool may_write = true;
   };
 
-  void check(bool condition, const std::string& message) const {
+  void check(bool condition, const char* message) const {
     if (!condition) throw error(error_code::internal, message, place_);
   }
 

@@ -50,6 +50,7 @@ TEST_CASE("an artifact is loaded and executed") {
   CHECK(program.inputs[0].name == "image");
   CHECK(program.inputs[0].sizes == raptor::shape{1, 2});
   CHECK(program.outputs[0].element_type == "float32");
+  CHECK(program.constant_bytes == -1);
   CHECK(execute(program, to_bytes({1, 2})).output("scores").values() == floats{21, 42, 63, 84, 105, 126});
 }
 
@@ -216,6 +217,7 @@ TEST_CASE("config.json: numbers out of range, and hostile ones") {
   CHECK(has(with("cell_precision", 2147483616), "the weights have 48 bytes"));
   CHECK(has(with("cell_precision", 2147483647), "does not hold whole weights"));
   CHECK(has(with("cell_precision", 0), "must be positive"));
+  CHECK(has(with("constant_bytes", -1), "'constant_bytes' is -1"));
   CHECK(has(with("inputs_addresses", json{-4}), "'inputs_addresses[0]' is -4, it must be at least 0"));
   CHECK(has(with("inputs_sizes", json{-8}), "'inputs_sizes[0]' is -8"));
   CHECK(has(with("inputs_sizes", json{33}), "input 'image' at 0 of 33 bytes is not inside the 32 bytes of memory.bin"));

@@ -227,6 +227,25 @@ TEST_CASE("the check of global memory reports outputs that are read before they 
   CHECK(failure(stores_first, std::vector<std::byte>(4), checking).empty());
 }
 
+TEST_CASE("the check of global memory knows the constants where they are recorded") {
+  execution_options checking;
+  checking.check_global_memory = true;
+  // Constants [8, 12) behind the input [0, 4) and the output [4, 8), then 4 bytes that cores exchange.
+  auto reads_constant = one_core({b::sldi(3, 8), b::ld(2, 3, 4)}, 1, 1);
+  auto reads_channel = one_core({b::sldi(3, 12), b::ld(2, 3, 4)}, 1, 1);
+  auto writes_channel = one_core({b::sldi(3, 12), b::st(3, 1, 4), b::ld(2, 3, 4)}, 1, 1);
+  for (auto* program : {&reads_constant, &reads_channel, &writes_channel}) {
+    program->global_memory.resize(16);
+    program->constant_bytes = 12;
+  }
+  const std::vector<std::byte> input(4);
+  CHECK(failure(reads_constant, input, checking).empty());
+  CHECK(has(failure(reads_channel, input, checking), "nothing has written byte 12"));
+  CHECK(failure(writes_channel, input, checking).empty());
+  reads_channel.constant_bytes = -1;
+  CHECK(failure(reads_channel, input, checking).empty());
+}
+
 TEST_CASE("outputs that do not hold floats") {
   auto program = one_core({b::lmv(2, 1, 4)}, 1, 1);
   program.outputs[0].size = 3;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "raptor/communication/regions.hpp"
+#include "raptor/communication/transfers.hpp"
 #include "raptor/program/program.hpp"
 #include "raptor/schedule/schedule.hpp"
 
@@ -40,7 +41,7 @@ class realization {
   [[nodiscard]] program::program run() && {
     declare_global();
     collect_regions();
-    collect_transfers();
+    transfers_ = collect_transfers(computes_, schedule_);
     collect_scratch();
     for (lowering::vertex v = 0; v < computes_.size(); ++v) program_.origins.push_back(computes_.at(v).name);
     for (const auto tile : schedule_.order) emit_tile(tile);
@@ -52,11 +53,6 @@ class realization {
   struct local_buffer {
     region where;
     std::uint32_t buffer = program::none;
-  };
-  struct transfer {
-    std::uint32_t value = 0, core = 0;  // receiver
-    std::size_t first_use = 0;          // position in the global order
-    box what;
   };
   struct core_scratch {
     std::vector<std::uint32_t> buffers;  // by temporary
@@ -108,30 +104,6 @@ class realization {
       for (auto& [key, buffer] : core) buffer.where = make_region(std::move(buffer.where.where), computes_.values()[key.first].layout);
   }
 
-  void collect_transfers() {
-    transfers_.resize(schedule_.graph.tiles.size());
-    for (std::size_t position = 0; position < schedule_.order.size(); ++position) {
-      const auto tile = schedule_.order[position];
-      const auto core = schedule_.place[tile].core;
-      for (const auto& a : compute_of(tile).accesses) {
-        if (a.mode != lowering::access_mode::read || computes_.values()[a.value].from != lowering::origin::computed) continue;
-        const box needed = intersect(schedule::box_of(a, lanes_of(tile)), whole(computes_.values()[a.value].sizes));
-        for (const auto producer : schedule_.graph.producers[tile]) {
-          if (schedule_.place[producer].core == core) continue;
-          for (const auto& w : compute_of(producer).accesses) {
-            if (w.mode == lowering::access_mode::read || w.value != a.value) continue;
-            const box part = intersect(needed, schedule::box_of(w, lanes_of(producer)));
-            if (is_empty(part)) continue;
-            auto& list = transfers_[producer];
-            const auto at = std::find_if(list.begin(), list.end(), [&](const transfer& t) { return t.value == a.value && t.core == core; });
-            if (at == list.end()) list.push_back({a.value, core, position, part});
-            else at->what = hull(at->what, part);
-          }
-        }
-      }
-    }
-  }
-
   void collect_scratch() {
     for (const auto tile : schedule_.order) {
       const auto& c = compute_of(tile);
@@ -159,11 +131,7 @@ class realization {
 
     for (const auto& a : c.accesses)
       if (a.mode != lowering::access_mode::read && computes_.values()[a.value].result >= 0) store(core, a, tile);
-    auto& outgoing = transfers_[tile];
-    std::sort(outgoing.begin(), outgoing.end(), [](const transfer& a, const transfer& b) {
-      return std::tuple(a.first_use, a.core, a.value) < std::tuple(b.first_use, b.core, b.value);
-    });
-    for (const auto& t : outgoing) send(core, t);
+    for (const auto& t : transfers_[tile]) send(core, t);
   }
 
   void start(std::uint32_t core, const lowering::compute& c, core_scratch& scratch) {
@@ -449,7 +417,7 @@ class realization {
   std::vector<std::map<std::uint32_t, core_scratch>> scratch_;          // by core: compute → scratch
   std::vector<std::map<box_key, std::vector<box>>> loaded_;             // by core: boxes already loaded
   std::map<std::uint32_t, std::vector<std::uint32_t>> weights_of_;      // compute → weights
-  std::vector<std::vector<transfer>> transfers_;                        // by producing tile
+  transfer_lists transfers_;                                            // by producing tile
   std::vector<std::pair<std::uint32_t, std::int64_t>> fixed_;           // unrolled loop variables
   std::uint32_t origin_ = program::none;
 };

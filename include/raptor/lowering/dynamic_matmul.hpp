@@ -95,7 +95,7 @@ inline void multiply_dynamic(context& c, model::vertex v, const dynamic_product&
 
 /// Gemm by dot products: alpha · op(A) · op(B), and an element-wise compute that adds beta · C where there is one.
 /// Errors: mismatch, where the operands are no matrices that fit.
-inline void lower_dynamic(const model::gemm& op, model::vertex v, context& c) {
+inline void lower(const model::gemm& op, model::vertex v, context& c) {
   require_floats(c, v);
   const auto& n = c.model.at(v);
   const auto result = c.result(n.outputs[0]);
@@ -133,7 +133,7 @@ inline void lower_dynamic(const model::gemm& op, model::vertex v, context& c) {
 
 /// NumPy matmul by dot products: vectors, matrices and broadcast batches of them.
 /// Errors: mismatch, where the operands do not fit.
-inline void lower_dynamic(const model::matmul&, model::vertex v, context& c) {
+inline void lower(const model::matmul&, model::vertex v, context& c) {
   require_floats(c, v);
   const auto& n = c.model.at(v);
   const auto result = c.result(n.outputs[0]);

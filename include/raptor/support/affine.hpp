@@ -106,7 +106,8 @@ class affine {
   for (const auto& t : a.terms()) {
     if (t.coefficient < 0) text += '-';
     else if (!text.empty()) text += '+';
-    const auto magnitude = t.coefficient < 0 ? -t.coefficient : t.coefficient;
+    const auto bits = static_cast<std::uint64_t>(t.coefficient);
+    const std::uint64_t magnitude = t.coefficient < 0 ? 0 - bits : bits;  // the least number has no negative
     if (magnitude != 1) text += std::to_string(magnitude) + "*";
     text += to_string(t.variable);
   }

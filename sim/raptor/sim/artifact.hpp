@@ -169,6 +169,7 @@ class weight_cache {
   };
   check_inside(config.inputs, "input");
   check_inside(config.outputs, "output");
+  program.constant_bytes = config.constant_bytes;
   program.inputs = std::move(config.inputs);
   program.outputs = std::move(config.outputs);
   return program;

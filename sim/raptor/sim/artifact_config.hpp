@@ -22,6 +22,7 @@ struct artifact_config {
   std::int64_t crossbar_columns = 0;  ///< cells; a weight takes mbiw / cell_precision of them
   std::int64_t cell_precision = 32;   ///< bits
   std::int64_t weight_bits = 0;       ///< of array groups that no instruction uses; 0: not recorded
+  std::int64_t constant_bytes = -1;   ///< of memory.bin, from address 0; -1: not recorded
   std::vector<std::vector<std::int64_t>> groups;  ///< [core][array group]: crossbars
   std::vector<tensor_region> inputs;
   std::vector<tensor_region> outputs;
@@ -129,6 +130,7 @@ class config_reader {
   config.crossbar_rows = reader.integer(size[0], "'xbar_size[0]'", 1);
   config.crossbar_columns = reader.integer(size[1], "'xbar_size[1]'", 1);
   config.cell_precision = reader.integer("cell_precision", 1);
+  if (reader.has("constant_bytes")) config.constant_bytes = reader.integer("constant_bytes", 0);
   if (reader.has("weight_bits")) config.weight_bits = reader.integer("weight_bits", 1);
 
   const auto& map = reader.at("array_group_map");

@@ -19,8 +19,8 @@ namespace raptor::sim {
 static_assert(std::endian::native == std::endian::little, "memory images are little endian and used in place");
 
 struct execution_options {
-  /// Also report reads of the outputs' bytes of global memory before a core has stored them. All other bytes of global memory
-  /// have defined contents: memory.bin's.
+  /// Also report reads of global memory that nothing has written: neither memory.bin's constants nor the host's inputs nor a st. Where
+  /// the program does not record which bytes are constants (loaded_program::constant_bytes), only the outputs count as unwritten.
   bool check_global_memory = false;
   /// Most bytes of local memory that one core may address; at most 2^31.
   std::int64_t local_memory_limit = local_memory::address_limit;

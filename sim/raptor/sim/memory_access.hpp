@@ -49,6 +49,10 @@ class memory_access {
   memory_access(const loaded_program& program, const execution_options& options) : options_(options), global_(program.global_memory) {
     if (!options_.check_global_memory) return;
     global_written_ = byte_set(global_.size());
+    if (program.constant_bytes >= 0) {
+      global_written_.add(0, std::min(static_cast<std::size_t>(program.constant_bytes), global_.size()));
+      return;
+    }
     global_written_.add(0, global_.size());
     for (const auto& region : program.outputs)
       global_written_.remove(static_cast<std::size_t>(region.address), static_cast<std::size_t>(region.address + region.size));

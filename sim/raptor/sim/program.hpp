@@ -40,6 +40,7 @@ struct core_program {
 struct loaded_program {
   std::vector<core_program> cores;
   std::vector<std::byte> global_memory;  ///< initial contents; its size is the size of global memory
+  std::int64_t constant_bytes = -1;      ///< global memory below is initialized by the file; -1: not recorded
   std::vector<tensor_region> inputs;     ///< graph order
   std::vector<tensor_region> outputs;    ///< graph order
 };
