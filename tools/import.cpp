@@ -13,4 +13,6 @@ loaded_model load_model(const std::filesystem::path& file, const std::map<std::s
   return result;
 }
 
+std::pair<std::string, shape> parse_shape(const std::string& text) { return onnx_io::parse_shape_override(text); }
+
 }  // namespace raptor::tools

@@ -26,6 +26,8 @@ struct loaded_model {
   model::graph canonical;  ///< after the rewrites, for the compiler
 };
 [[nodiscard]] loaded_model load_model(const std::filesystem::path& file, const std::map<std::string, shape>& shapes = {});
+/// "NAME=1x3x224x224". Errors: usage.
+[[nodiscard]] std::pair<std::string, shape> parse_shape(const std::string& text);
 
 /// Compilation (compile.cpp).
 struct compile_options {

@@ -131,7 +131,7 @@ TEST_CASE("list scheduling: a foreign graph and compressed rows give what an adj
     using rows = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, problems::volume>;
     std::vector<problems::volume> volumes;
     for (const auto time : times) volumes.push_back({time});
-    const rows compressed(boost::edges_are_sorted, arcs.begin(), arcs.end(), volumes.begin(), t.times.size());
+    const rows compressed(boost::edges_are_unsorted_multi_pass, arcs.begin(), arcs.end(), volumes.begin(), t.times.size());
     const function_costs row_costs{3, [&](std::size_t v, std::size_t p) { return t.times[v][p]; },
                                    [&](const rows::edge_descriptor& e, std::size_t p, std::size_t q) { return p == q ? 0 : compressed[e].time; }};
     CHECK(peft{}(compressed, row_costs) == expected);

@@ -126,7 +126,9 @@ TEST_CASE("order inside a loop: what may share storage, and what not") {
     if (proven) {
       std::vector<float> x(32);
       for (std::size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k);
-      CHECK(interpret(bound, {x}) == interpret(p, {x}));
+      const auto expected = interpret(p, {x}), got = interpret(bound, {x});
+      for (std::size_t k = 0; k < 32; ++k)  // what the program writes; the rest of `b` is undefined
+        if (expected[0][k] == expected[0][k]) CHECK(got[0][k] == expected[0][k]);
     }
     return proven;
   };

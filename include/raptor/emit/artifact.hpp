@@ -22,11 +22,6 @@
 /// The artifact directory. Source: ARTIFACTS.md.
 namespace raptor::emit {
 
-/// A further file of the directory: a report, summary.json.
-struct extra_file {
-  std::filesystem::path path;  ///< relative, inside the directory; its folders are made
-  std::string contents;
-};
 struct artifact_options {
   bool json = false;              ///< core_N.json beside each core_N.pim
   std::vector<extra_file> extra;
@@ -160,16 +155,6 @@ inline std::int64_t write_stream(const memory::image& planned, std::size_t core,
   return count;
 }
 
-inline void write_extra(const std::filesystem::path& directory, const std::vector<extra_file>& files) {
-  for (const auto& file : files) {
-    if (file.path.is_absolute() || file.path.empty() || *file.path.begin() == "..")
-      throw error(error_code::internal, "a further file outside the artifact directory", file.path.string());
-    std::error_code code;
-    std::filesystem::create_directories((directory / file.path).parent_path(), code);
-    write_file(directory / file.path, file.contents);
-  }
-}
-
 }  // namespace artifact_parts
 
 /// Writes the artifact directory: config.json, memory.bin, core_N.pim for every core, weights/, core_N/group_g.bin links, reports/ and
@@ -215,7 +200,7 @@ inline artifact_summary write_artifact(const memory::image& planned, const std::
     summary.instructions.push_back(artifact_parts::write_stream(planned, c, out.path(), options));
   }
   make(out.path() / "reports");
-  artifact_parts::write_extra(out.path(), options.extra);
+  write_extra(out.path(), options.extra);
   out.commit();
   return summary;
 }

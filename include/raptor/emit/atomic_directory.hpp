@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "raptor/support/error.hpp"
 
@@ -22,6 +23,22 @@ inline void write_file(const std::filesystem::path& path, std::span<const std::b
   if (!out) throw error(error_code::io, "the file cannot be written", path.string());
 }
 inline void write_file(const std::filesystem::path& path, std::string_view text) { write_file(path, std::as_bytes(std::span(text))); }
+
+/// A further file of a directory: a report, summary.json.
+struct extra_file {
+  std::filesystem::path path;  ///< relative, inside the directory; its folders are made
+  std::string contents;
+};
+/// Errors: io with the path; internal for a path that leaves the directory.
+inline void write_extra(const std::filesystem::path& directory, const std::vector<extra_file>& files) {
+  for (const auto& file : files) {
+    if (file.path.is_absolute() || file.path.empty() || *file.path.begin() == "..")
+      throw error(error_code::internal, "a further file outside the directory", file.path.string());
+    std::error_code code;
+    std::filesystem::create_directories((directory / file.path).parent_path(), code);
+    write_file(directory / file.path, file.contents);
+  }
+}
 
 /// A directory under construction beside its final place.
 ///

@@ -30,7 +30,8 @@ namespace raptor::emit {
 
 /// Writes bound.txt, weights/ (one file for each distinct content, rows × columns f32 little endian, not padded) and constants.bin.
 /// Guarantees and errors: as write_artifact. See also: read_bound.
-inline void write_bound(const program::program& bound, const std::filesystem::path& directory) {
+/// `extra`: files that a later emission passes on (reports), kept under pass/.
+inline void write_bound(const program::program& bound, const std::filesystem::path& directory, const std::vector<extra_file>& extra = {}) {
   namespace fs = std::filesystem;
   atomic_directory out(directory, is_bound, "bound program");
   std::error_code code;
@@ -46,6 +47,11 @@ inline void write_bound(const program::program& bound, const std::filesystem::pa
   const auto form = program::to_text(bound, names);
   write_file(out.path() / "bound.txt", form.text);
   write_file(out.path() / "constants.bin", std::as_bytes(std::span(form.constants)));
+  if (!extra.empty()) {
+    fs::create_directory(out.path() / "pass", code);
+    if (code) throw error(error_code::io, "the directory cannot be made: " + code.message(), (directory / "pass").string());
+    write_extra(out.path() / "pass", extra);
+  }
   out.commit();
 }
 

@@ -63,8 +63,8 @@ namespace text_parts {
 
 using program::text_parts::text_reader;
 
-/// Most work, in edges looked at, that the edges of a graph may take: far beyond any real one, some seconds.
-inline constexpr std::uint64_t most_edge_work = std::uint64_t{1} << 30;
+/// Most work, in edges looked at, that the edges of a graph may take: far beyond any real one, a second at most.
+inline constexpr std::uint64_t most_edge_work = std::uint64_t{1} << 28;
 
 [[nodiscard]] inline layout::physical read_layout(text_reader& r) {
   const auto word = r.word();

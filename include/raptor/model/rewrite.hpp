@@ -49,10 +49,11 @@ inline constexpr rewrite_row rewrite_table[] = {
 /// Errors: those of evaluating constants; internal, where rewrites do not come to rest. Cost: a few times the sum of the rewrites' costs.
 template <class Observer>
 [[nodiscard]] graph canonicalize(const graph& g, Observer&& observe) {
-  constexpr int round_limit = 64;
+  // One rewrite can make room for another, at worst once a node; real networks rest after two or three rounds.
+  const std::size_t round_limit = 64 + 2 * g.node_count();
   graph_edit e(g);
   bool changed = true;
-  for (int round = 0; changed; ++round) {
+  for (std::size_t round = 0; changed; ++round) {
     ensure(round < round_limit, "rewrites do not come to rest", g.name);
     changed = false;
     for (const auto& row : rewrite_table) {

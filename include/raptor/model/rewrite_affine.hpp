@@ -15,9 +15,11 @@
 /// by rounding alone. Cost: linear in the weights that change.
 namespace raptor::model::rewrite {
 
-/// Contents of a constant that varies along `axis` of `result` only, one value an index, or nothing.
+/// Contents of a constant that varies along `axis` of `result` only, one value an index, or nothing (also where the axis is longer
+/// than folding allows).
 [[nodiscard]] inline std::optional<std::vector<double>> along_axis(const tensor& t, const shape& result, std::size_t axis) {
   if (!t.is_constant() || t.type != element_type::f32 || t.sizes.size() > result.size() || axis >= result.size()) return std::nullopt;
+  if (result[axis] > fold_element_limit) return std::nullopt;
   const std::size_t lead = result.size() - t.sizes.size();
   std::int64_t varying = 1;
   for (std::size_t i = 0; i < t.sizes.size(); ++i) {
@@ -172,8 +174,8 @@ inline void take_place(graph_edit& e, tensor_id from, tensor_id to) {
     const auto kind = b->kind;
     const auto x = e.nodes[n].inputs[0], constant_id = e.nodes[n].inputs[1], out = e.nodes[n].outputs[0];
     if (!e.is_constant(constant_id) || e.is_constant(x) || e.at(x).sizes != e.at(out).sizes) continue;
-    const auto by_channel = along_axis(e.at(constant_id), e.at(out).sizes, 1);
-    if (by_channel && takes_affine(e, x)) {
+    const auto by_channel = takes_affine(e, x) ? along_axis(e.at(constant_id), e.at(out).sizes, 1) : std::nullopt;
+    if (by_channel) {
       const std::vector<double> neutral(by_channel->size(), kind == binary_kind::add ? 1.0 : 0.0);
       if (kind == binary_kind::add) fold_affine(e, x, neutral, *by_channel);
       else fold_affine(e, x, *by_channel, neutral);

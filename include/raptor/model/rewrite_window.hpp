@@ -27,45 +27,48 @@ template <class Window>
   }
   return w;
 }
+/// Takes one Pad before node `n` into it; see absorb_padding.
+[[nodiscard]] inline bool absorb_one_pad(graph_edit& e, std::size_t n) {
+  if (graph_edit::erased(e.nodes[n])) return false;
+  const auto padded = e.nodes[n].inputs[0];
+  const auto* found = e.produced_by<pad>(padded);
+  if (found == nullptr || !pads_only_space(*found)) return false;
+  const pad p = *found;
+  auto inputs = e.nodes[n].inputs;
+  inputs[0] = e.nodes[e.producer(padded)].inputs[0];
+  if (const auto* c = std::get_if<convolution>(&e.nodes[n].op)) {
+    if (p.value != 0) return false;
+    e.replace(n, with_padding(*c, p), std::move(inputs));
+    return true;
+  }
+  const auto* w = std::get_if<pool>(&e.nodes[n].op);
+  if (w == nullptr) return false;
+  pool merged = with_padding(*w, p);
+  if (w->kind == pool_kind::max) {
+    if (p.value != -std::numeric_limits<float>::infinity()) return false;
+  } else {
+    bool own = false;
+    for (std::size_t i = 0; i < w->pads_begin.size(); ++i) own = own || w->pads_begin[i] != 0 || w->pads_end[i] != 0;
+    if (p.value != 0 || (own && !w->count_include_pad)) return false;
+    merged.count_include_pad = true;
+  }
+  // With ceil_mode a window may begin in what the Pad appended, but not in padding of the pool itself.
+  const shape& source = e.at(inputs[0]).sizes;
+  for (std::size_t i = 0; i < merged.kernel.size(); ++i) {
+    const auto axis = axis_of(merged, i);
+    const auto count = e.at(e.nodes[n].outputs[0]).sizes[i + 2];
+    if (count != axis.windows(source[i + 2]) && count != axis.windows(source[i + 2], true)) return false;
+  }
+  e.replace(n, std::move(merged), std::move(inputs));
+  return true;
+}
 /// A Pad with zeros before a convolution, or before an average pool whose divisor counts padding, becomes its padding; so does one
 /// with −infinity before a max pool. An average pool that does not count padding and has none counts the elements of the Pad: it
 /// becomes one that counts padding.
 [[nodiscard]] inline bool absorb_padding(graph_edit& e) {
   bool changed = false;
-  for (std::size_t n = 0; n < e.nodes.size(); ++n) {
-    if (graph_edit::erased(e.nodes[n])) continue;
-    const auto padded = e.nodes[n].inputs[0];
-    const auto* found = e.produced_by<pad>(padded);
-    if (found == nullptr || !pads_only_space(*found)) continue;
-    const pad p = *found;
-    auto inputs = e.nodes[n].inputs;
-    inputs[0] = e.nodes[e.producer(padded)].inputs[0];
-    if (const auto* c = std::get_if<convolution>(&e.nodes[n].op); c != nullptr && p.value == 0) {
-      e.replace(n, with_padding(*c, p), std::move(inputs));
-      changed = true;
-    } else if (const auto* w = std::get_if<pool>(&e.nodes[n].op)) {
-      pool merged = with_padding(*w, p);
-      bool own = false;
-      for (std::size_t i = 0; i < w->pads_begin.size(); ++i) own = own || w->pads_begin[i] != 0 || w->pads_end[i] != 0;
-      if (w->kind == pool_kind::max) {
-        if (p.value != -std::numeric_limits<float>::infinity()) continue;
-      } else {
-        if (p.value != 0 || (own && !w->count_include_pad)) continue;
-        merged.count_include_pad = true;
-      }
-      // With ceil_mode a window may begin in what the Pad appended, but not in padding of the pool itself.
-      bool same_windows = true;
-      const shape& source = e.at(inputs[0]).sizes;
-      for (std::size_t i = 0; i < merged.kernel.size(); ++i) {
-        const auto axis = axis_of(merged, i);
-        const auto count = e.at(e.nodes[n].outputs[0]).sizes[i + 2];
-        same_windows = same_windows && (count == axis.windows(source[i + 2]) || count == axis.windows(source[i + 2], true));
-      }
-      if (!same_windows) continue;
-      e.replace(n, std::move(merged), std::move(inputs));
-      changed = true;
-    }
-  }
+  for (std::size_t n = 0; n < e.nodes.size(); ++n)
+    while (absorb_one_pad(e, n)) changed = true;
   return changed;
 }
 

@@ -45,9 +45,7 @@ inline constexpr std::size_t most_convolutions = 200;
   }
   if (!choices.empty()) text += "\nstrategy                convolutions   microseconds of one core\n";
   const auto row = [&](const std::string& name, std::size_t count, double cost) {
-    const auto pad = [](const std::string& s, std::size_t width) { return std::string(s.size() < width ? width - s.size() : 1, ' '); };
-    const std::string number = std::to_string(count), time = microseconds(cost);
-    text += name + pad(name, 24) + pad(number, 12).substr(0, number.size() < 12 ? 12 - number.size() : 1) + number + pad(time, 27) + time + "\n";
+    text += left(name, 24) + right(std::to_string(count), 12) + right(microseconds(cost), 27) + "\n";
   };
   for (const auto& [name, sum] : by_strategy) row(clipped(name, 60), sum.first, sum.second);
   if (by_strategy.size() > 1) row("all", choices.size(), all);

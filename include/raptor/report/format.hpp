@@ -31,6 +31,13 @@ namespace raptor::report {
   const std::string fraction = std::to_string(hundredths % 100);
   return std::to_string(hundredths / 100) + (fraction.size() < 2 ? ".0" : ".") + fraction;
 }
+/// A cell of a table in text: at the left or the right of `width` columns, one space from its neighbour where it is too long.
+[[nodiscard]] inline std::string left(const std::string& cell, std::size_t width) {
+  return cell + std::string(cell.size() < width ? width - cell.size() : 1, ' ');
+}
+[[nodiscard]] inline std::string right(const std::string& cell, std::size_t width) {
+  return std::string(cell.size() < width ? width - cell.size() : 1, ' ') + cell;
+}
 /// A name of at most `most` bytes, control characters as '?'. Cuts at a character of UTF-8, not inside one.
 [[nodiscard]] inline std::string clipped(std::string_view name, std::size_t most = 100) {
   std::string text(name);

@@ -1,0 +1,179 @@
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "raptor/report/convolutions.hpp"
+#include "raptor/report/memory.hpp"
+#include "tools/common.hpp"
+#include "tools/pipeline.hpp"
+#include "tools/write.hpp"
+
+namespace {
+
+using namespace raptor;
+using tools::po::value;
+
+constexpr const char* conv_strategies[] = {"auto", "legacy", "depthwise", "packed-im2col", "streamed-patch", "streamed-packed",
+                                           "output-channel-tiled", "input-k-tiled", "tiled-2d"};
+
+void declare(tools::command_line& line) {
+  tools::po::options_description output("Output");
+  output.add_options()("output,o", value<std::string>(), "directory to write; it appears complete or not at all");
+  line.add(output);
+  tools::po::options_description target("Target");
+  target.add_options()("core-count", value<std::int64_t>(), "cores on the chip")("crossbar-size", value<std::int64_t>(), "rows and columns of one crossbar")(
+      "crossbar-count", value<std::int64_t>(), "crossbars in each core")("pim-target-config", value<std::string>(),
+                                                                         "hardware configuration in pimsim-nn's JSON format; the three flags may then be left out");
+  line.add(target);
+  tools::po::options_description stop("Stop early");
+  stop.add_options()("EmitSpatial", "write spatial.txt: the scheduled compute graph")("EmitPim", "write program.txt: the realized program")(
+      "EmitPimBufferized", "write bound.txt and weights/: the bound program")("EmitPimCodegen", "write the artifact directory (default)")(
+      "pim-only-codegen", "the input is what --EmitPimBufferized wrote: memory planning, verification and emission only");
+  line.add(stop);
+  tools::po::options_description planning("Planning");
+  planning.add_options()("shape", value<std::vector<std::string>>()->composing(), "NAME=1x3x224x224: shape of a graph input")(
+      "pim-disable-spatial-planning", "take the first, dense layout for every operation")(
+      "pim-conv-lowering", value<std::string>()->default_value("auto"),
+      "auto, legacy, depthwise, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled or tiled-2d")(
+      "pim-conv-im2col-max-elements", value<std::int64_t>()->default_value(1048576), "most im2col elements materialized for one convolution")(
+      "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk");
+  line.add(planning);
+  tools::po::options_description checks("Checks and reports");
+  checks.add_options()("pim-detect-communication-deadlock", "simulate the expanded communication and reject a blocking deadlock")(
+      "pim-verify-bufferization-copy-freedom", "prove that bufferization needed no copy inside any core")("verify-each", "run every verifier after each stage")(
+      "dump-stages", value<std::string>(), "directory for the text form after each stage")("pim-memory-report", value<std::string>()->default_value("summary"),
+                                                                                            "summary or none")(
+      "pim-report-conv-lowering", value<std::string>()->default_value("true"), "true or false")("pim-emit-json", "core_N.json beside each core_N.pim");
+  line.add(checks);
+}
+
+void require_positive(const tools::command_line& line, const char* name) {
+  if (line.has(name) && line.get<std::int64_t>(name) <= 0)
+    throw tools::usage_error(std::string("--") + name + " must be positive, not " + std::to_string(line.get<std::int64_t>(name)));
+}
+std::string one_of(const tools::command_line& line, const char* name, const std::vector<std::string>& choices) {
+  const auto& given = line.get<std::string>(name);
+  std::string list;
+  for (const auto& c : choices) {
+    if (c == given) return given;
+    list += (list.empty() ? "" : ", ") + c;
+  }
+  throw tools::usage_error(std::string("--") + name + "=" + given + ": choose one of " + list);
+}
+
+tools::compile_options read_options(const tools::command_line& line) {
+  tools::compile_options options;
+  for (const char* name : {"core-count", "crossbar-size", "crossbar-count", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions"})
+    require_positive(line, name);
+  const auto flag = [&](const char* name) { return line.has(name) ? std::optional(line.get<std::int64_t>(name)) : std::nullopt; };
+  options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
+  if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
+  options.lowering.convolution = one_of(line, "pim-conv-lowering", {std::begin(conv_strategies), std::end(conv_strategies)});
+  options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
+  options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
+  options.spatial_planning = !line.has("pim-disable-spatial-planning");
+  const int stops = static_cast<int>(line.has("EmitSpatial")) + static_cast<int>(line.has("EmitPim")) + static_cast<int>(line.has("EmitPimBufferized")) +
+                    static_cast<int>(line.has("EmitPimCodegen"));
+  if (stops > 1) throw tools::usage_error("give one of --EmitSpatial, --EmitPim, --EmitPimBufferized and --EmitPimCodegen");
+  if (line.has("EmitSpatial")) options.last = stage::scheduled;
+  else if (line.has("EmitPim")) options.last = stage::realized;
+  else if (line.has("EmitPimBufferized")) options.last = stage::bound;
+  return options;
+}
+
+class progress {
+ public:
+  explicit progress(const tools::command_line& line) : shown_(tools::shows_progress(line)) {}
+  void operator()(const std::string& text) const {
+    if (shown_) std::cerr << "raptor-compile: " << text << "\n";
+  }
+
+ private:
+  bool shown_;
+};
+
+/// Checks, plans addresses and writes the artifact: the part that --pim-only-codegen runs alone.
+void emit_artifact(const tools::command_line& line, const memory::image& image, std::vector<emit::extra_file> extra, const progress& report) {
+  if (one_of(line, "pim-memory-report", {"summary", "none"}) == "summary") extra.push_back({"reports/memory_report.txt", report::memory_report(image)});
+  emit::artifact_options options;
+  options.json = line.has("pim-emit-json");
+  options.extra = std::move(extra);
+  const auto summary = tools::write_artifact(image, line.get<std::string>("output"), options);
+  std::int64_t instructions = 0;
+  for (const auto n : summary.instructions) instructions += n;
+  report("wrote " + std::to_string(instructions) + " instructions and " + std::to_string(summary.contents) + " weight files to " + line.get<std::string>("output"));
+}
+
+int only_codegen(const tools::command_line& line, const progress& report) {
+  for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "shape"})
+    if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program holds its target");
+  auto input = tools::read_bound(line.get<std::string>("model"));
+  report("read " + std::to_string(input.bound.buffers.size()) + " buffers");
+  tools::verify_program(input.bound);
+  if (line.has("pim-detect-communication-deadlock")) std::cout << tools::detect_deadlock(input.bound) << "\n";
+  const auto image = memory::plan(std::move(input.bound));
+  if (line.has("verify-each")) memory::check_plan(image);
+  emit_artifact(line, image, std::move(input.extra), report);
+  return tools::exit_success;
+}
+
+int compile(const tools::command_line& line, const progress& report) {
+  const auto options = read_options(line);
+  const auto conv_report = one_of(line, "pim-report-conv-lowering", {"true", "false"}) == "true";
+  static_cast<void>(one_of(line, "pim-memory-report", {"summary", "none"}));
+  const auto chip = tools::make_target(options);
+  std::map<std::string, shape> shapes;
+  if (line.has("shape"))
+    for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));
+  const auto model = tools::load_model(line.get<std::string>("model"), shapes);
+  for (const auto& note : model.imported.notes) std::cerr << "raptor-compile: note: " << note << "\n";
+  report(std::to_string(model.canonical.node_count()) + " operators");
+
+  const auto result = tools::compile_model(model.canonical, chip, options, [&](stage s, const compilation& c) {
+    report(tools::name_of(s));
+    if (line.has("verify-each")) tools::verify_stage(s, c, model.canonical, chip.chip());
+    if (line.has("dump-stages")) {
+      const std::filesystem::path directory = line.get<std::string>("dump-stages");
+      std::error_code code;
+      std::filesystem::create_directories(directory, code);
+      if (code) throw error(error_code::io, "the directory cannot be made: " + code.message(), directory.string());
+      tools::write_file_atomically(directory / (std::to_string(static_cast<int>(s)) + "_" + tools::name_of(s) + ".txt"), tools::text_of(s, c, model.canonical));
+    }
+    if (s == stage::realized && line.has("pim-detect-communication-deadlock")) std::cout << tools::detect_deadlock(c.realized) << "\n";
+    if (s == stage::bound && line.has("pim-verify-bufferization-copy-freedom")) std::cout << tools::prove_copy_freedom(c.realized, c.image.bound) << "\n";
+  });
+
+  std::vector<emit::extra_file> extra;
+  if (conv_report)
+    extra.push_back({"reports/conv_lowering.txt", report::convolution_report(model.canonical, result.lowered.convolutions, chip.chip(), options.lowering)});
+  const std::string out = line.get<std::string>("output");
+  switch (options.last) {
+    case stage::scheduled: tools::write_spatial(result, out); break;
+    case stage::realized: tools::write_program(result, out); break;
+    case stage::bound: tools::write_bound(result, out, extra); break;
+    default: emit_artifact(line, result.image, std::move(extra), report);
+  }
+  return tools::exit_success;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_tool("raptor-compile", [&] {
+    tools::command_line line("raptor-compile", "MODEL.onnx -o OUTDIR --core-count=N --crossbar-count=N --crossbar-size=N [options]",
+                             "Compiles an ONNX network for a chip of crossbar cores.");
+    line.add_positional("model", value<std::string>());
+    declare(line);
+    if (!line.parse(argc, argv)) return tools::exit_success;
+    if (!line.has("model")) throw tools::usage_error("no model given");
+    if (!line.has("output")) throw tools::usage_error("no output directory given: use -o OUTDIR");
+    const progress report(line);
+    return line.has("pim-only-codegen") ? only_codegen(line, report) : compile(line, report);
+  });
+}

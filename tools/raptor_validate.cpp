@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "raptor/model/reference.hpp"
+#include "tools/common.hpp"
+#include "tools/pipeline.hpp"
+
+namespace {
+
+using namespace raptor;
+using tools::po::value;
+
+struct row {
+  std::string model, verdict, reason;
+  double absolute = 0, relative = 0, seconds = 0;
+};
+
+/// Uniform in [−1, 1): the generator's raw bits, so that every machine draws the same.
+class uniform {
+ public:
+  explicit uniform(std::uint64_t seed) : state_(seed) {}
+  float operator()() {
+    state_ += 0x9e3779b97f4a7c15ULL;  // splitmix64
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    z ^= z >> 31;
+    return static_cast<float>(static_cast<double>(z >> 40) * 0x1p-23 - 1.0);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct model_input {
+  std::vector<model::tensor_value> values;
+  std::vector<std::byte> bytes;
+};
+
+model_input make_input(const model::graph& g, std::uint64_t seed, const std::string& directory) {
+  model_input result;
+  std::vector<char> file;
+  if (!directory.empty()) {
+    const auto path = std::filesystem::path(directory) / "input_0.bin";
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw error(error_code::io, "the file cannot be read", path.string());
+    file.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  uniform draw(seed);
+  for (const auto t : g.inputs) {
+    const auto& tensor = g.at(t);
+    if (tensor.type != model::element_type::f32) throw error(error_code::unsupported, "input '" + tensor.name + "' is not a float tensor");
+    std::vector<float> elements(static_cast<std::size_t>(element_count(tensor.sizes)));
+    const std::size_t at = result.bytes.size(), size = elements.size() * sizeof(float);
+    if (directory.empty()) {
+      for (auto& x : elements) x = draw();
+    } else {
+      if (file.size() < at + size)
+        throw error(error_code::mismatch, "input_0.bin has " + std::to_string(file.size()) + " bytes, at least " + std::to_string(at + size) + " are needed", directory);
+      std::memcpy(elements.data(), file.data() + at, size);
+    }
+    result.bytes.resize(at + size);
+    std::memcpy(result.bytes.data() + at, elements.data(), size);
+    result.values.push_back(model::make_value(tensor.sizes, std::move(elements)));
+  }
+  if (!directory.empty() && file.size() != result.bytes.size())
+    throw error(error_code::mismatch, "input_0.bin has " + std::to_string(file.size()) + " bytes, the model takes " + std::to_string(result.bytes.size()), directory);
+  return result;
+}
+
+row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file) {
+  row r{std::filesystem::path(file).stem().string(), "FAIL", {}, 0, 0, 0};
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    std::map<std::string, shape> shapes;
+    if (line.has("shape"))
+      for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));
+    const auto model = tools::load_model(file, shapes);
+    const auto chip = tools::make_target(options);
+    const auto compiled = tools::compile_model(model.canonical, chip, options);
+    const auto input = make_input(model.imported, static_cast<std::uint64_t>(line.get<std::int64_t>("seed")), line.has("input-dir") ? line.get<std::string>("input-dir") : "");
+    const auto executed = tools::execute_image(compiled.image, input.bytes);
+    const auto expected = model::evaluate(model.imported, input.values);
+    double largest = 0;
+    bool finite = true;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto got = executed.outputs.at(i).values();
+      const auto& want = expected[i].floats();
+      if (got.size() != want.size()) throw error(error_code::mismatch, "output " + std::to_string(i) + " has another size than the reference");
+      for (std::size_t k = 0; k < want.size(); ++k) {
+        const double difference = std::abs(static_cast<double>(got[k]) - static_cast<double>(want[k]));
+        if (got[k] == want[k] || (std::isnan(got[k]) && std::isnan(want[k]))) continue;  // equal infinities have no difference
+        if (!std::isfinite(difference)) finite = false;
+        r.absolute = std::max(r.absolute, difference);
+        largest = std::max(largest, std::abs(static_cast<double>(want[k])));
+      }
+      for (const float x : want) largest = std::max(largest, std::isfinite(x) ? std::abs(static_cast<double>(x)) : 0.0);
+    }
+    r.relative = r.absolute == 0 ? 0 : r.absolute / std::max(largest, std::numeric_limits<double>::min());
+    const double tolerance = line.get<double>("tolerance");
+    if (finite && r.relative <= tolerance) r.verdict = "PASS";
+    else r.reason = finite ? fmt::format("the error exceeds {:g} of the largest output", tolerance) : "an output is not finite where the reference is";
+  } catch (const error& e) {
+    if (e.code() == error_code::unsupported) r.verdict = "UNSUPPORTED";
+    if (e.code() == error_code::usage) throw;
+    r.reason = e.what();
+    for (const auto& detail : e.details()) r.reason += "\n      " + detail;
+    if (e.details().empty() && !e.place().empty()) r.reason += " (" + e.place() + ")";
+  }
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return r;
+}
+
+int run(const tools::command_line& line) {
+  tools::compile_options options;
+  for (const char* name : {"core-count", "crossbar-size", "crossbar-count"})
+    if (line.has(name) && line.get<std::int64_t>(name) <= 0) throw tools::usage_error(std::string("--") + name + " must be positive");
+  const auto flag = [&](const char* name) { return line.has(name) ? std::optional(line.get<std::int64_t>(name)) : std::nullopt; };
+  options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
+  if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
+  options.spatial_planning = !line.has("pim-disable-spatial-planning");
+  options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
+  static_cast<void>(tools::make_target(options));  // usage errors before any work
+
+  const auto& files = line.get<std::vector<std::string>>("models");
+  std::size_t width = 5;
+  for (const auto& f : files) width = std::max(width, std::filesystem::path(f).stem().string().size());
+  std::cout << fmt::format("{:<{}}  {:<11}  {:>12}  {:>12}  {:>8}\n", "model", width, "verdict", "max abs err", "max rel err", "seconds");
+  std::size_t passed = 0, failed = 0, unsupported = 0;
+  for (const auto& file : files) {
+    if (tools::shows_progress(line)) std::cerr << "raptor-validate: " << file << "\n";
+    const auto r = validate(line, options, file);
+    std::cout << fmt::format("{:<{}}  {:<11}  {:>12.3g}  {:>12.3g}  {:>8.2f}\n", r.model, width, r.verdict, r.absolute, r.relative, r.seconds);
+    if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";
+    std::cout.flush();
+    (r.verdict == "PASS" ? passed : r.verdict == "FAIL" ? failed : unsupported) += 1;
+  }
+  std::cout << passed << " PASS, " << failed << " FAIL, " << unsupported << " UNSUPPORTED, 0 SKIP\n";
+  return failed == 0 ? tools::exit_success : tools::exit_failure;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_tool("raptor-validate", [&] {
+    tools::command_line line("raptor-validate", "MODEL.onnx... --core-count=N --crossbar-count=N --crossbar-size=N [options]",
+                             "Compiles, executes and compares with the reference evaluator; one row a model.");
+    line.add_positional("models", value<std::vector<std::string>>(), -1);
+    tools::po::options_description target("Target");
+    target.add_options()("core-count", value<std::int64_t>(), "cores on the chip")("crossbar-size", value<std::int64_t>(), "rows and columns of one crossbar")(
+        "crossbar-count", value<std::int64_t>(), "crossbars in each core")("pim-target-config", value<std::string>(), "hardware configuration in pimsim-nn's JSON format");
+    line.add(target);
+    tools::po::options_description planning("Planning");
+    planning.add_options()("shape", value<std::vector<std::string>>()->composing(), "NAME=1x3x224x224: shape of a graph input")(
+        "pim-disable-spatial-planning", "take the first, dense layout for every operation")("pim-conv-lowering", value<std::string>()->default_value("auto"),
+                                                                                            "convolution strategy");
+    line.add(planning);
+    tools::po::options_description comparison("Comparison");
+    comparison.add_options()("input-dir", value<std::string>(), "directory with input_0.bin: the raw bytes of all inputs (default: seeded random)")(
+        "tolerance", value<double>()->default_value(1e-4), "largest error that passes, as a part of the largest output");
+    line.add(comparison);
+    if (!line.parse(argc, argv)) return tools::exit_success;
+    if (!line.has("models")) throw tools::usage_error("no model given");
+    return run(line);
+  });
+}
