@@ -6,36 +6,13 @@
 #include <random>
 #include <string>
 
-#include "../lowering/text_graphs.hpp"
+#include "../report/scheduled.hpp"
 #include "raptor/communication/realize.hpp"
 
 using namespace raptor;
 using namespace raptor::test;
 
 namespace {
-
-/// A target of small_chip with round times: every instruction 10 ps and 1 ps an element.
-struct round_target {
-  std::int64_t cores = 2;
-  [[nodiscard]] program::geometry chip() const { return small_chip(cores); }
-  [[nodiscard]] schedule::picoseconds time(isa::opcode, std::int64_t n) const { return 10 + n; }
-  [[nodiscard]] schedule::picoseconds transfer_time(std::size_t, std::size_t, std::int64_t n) const { return 20 + n; }
-  [[nodiscard]] schedule::picoseconds global_time(std::size_t, std::int64_t n, bool) const { return 30 + n; }
-};
-
-/// small_graph with one row a tile; even rows of the first two computes on core 0, odd ones on core 1, the last compute on core 1.
-schedule::schedule spread(const lowering::compute_graph& g) {
-  schedule::schedule s;
-  s.graph = schedule::make_tiles(round_target{}, g, {1, 256});
-  s.place.resize(s.graph.tiles.size());
-  for (std::size_t i = 0; i < s.place.size(); ++i) {
-    const auto& t = s.graph.tiles[i];
-    s.place[i].core = t.compute == 2 ? 1 : static_cast<std::uint32_t>(t.lanes[1].begin % 2);
-    s.place[i].copy = s.place[i].core;
-  }
-  schedule::ready_order{}(round_target{}, g, s);
-  return s;
-}
 
 bool same_schedule(const schedule::schedule& a, const schedule::schedule& b) {
   bool same = a.order == b.order && a.predicted == b.predicted && a.graph.of_compute == b.graph.of_compute && a.graph.producers == b.graph.producers &&
@@ -67,7 +44,7 @@ TEST_CASE("a schedule with its transfers prints as it reads") {
   const auto form = communication::to_text(g, s);
   const auto has = [&](const std::string& part) { return form.text.find(part) != form.text.npos; };
   CHECK(has("\nschedule predicted " + std::to_string(s.predicted) + "\ntile 0 compute 0 lanes 0..1 0..1 core 0 copy 0 stage 0 start 0 finish "));
-  CHECK(has("\ntile 16 compute 2 lanes 0..1 0..1 core 1 copy 1 stage 0 start "));
+  CHECK(has("\ntile 16 compute 2 lanes 0..1 0..1 core 1 copy 0 stage 0 start "));
   // Rows of the relu go to the core of the last compute, where they are made on the other one.
   const auto position = static_cast<std::size_t>(std::find(s.order.begin(), s.order.end(), 18U) - s.order.begin());
   CHECK(has("\ntransfer 10 %2 core 1 first " + std::to_string(position) + " box 0..1 0..4 2..3 0..8\n"));

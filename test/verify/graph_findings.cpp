@@ -83,7 +83,7 @@ TEST_CASE("boxes") {
 }
 
 TEST_CASE("order of computes") {
-  CHECK(finds("a0 read %1", "a0 read %2", "it reads another box of 'relu' than it writes itself") == false);  // the same box: allowed
+  CHECK(findings("a0 read %1", "a0 read %2").empty());  // the box that the same tile writes
   CHECK(finds("a0 read %1 [b0]..[b0+e0] [0]..[4] [b1]", "a0 read %2 [b0]..[b0+e0] [0]..[4] [b1-1]", "it reads another box of 'relu' than it writes itself"));
   CHECK(finds("a0 read %1", "a0 read %3", "it reads 'y' before compute 2 writes it"));
   lowering::compute_graph g;
@@ -95,7 +95,7 @@ TEST_CASE("order of computes") {
 }
 
 TEST_CASE("kernels at the corners of tiles and loops") {
-  CHECK(finds("loop i0 6 {", "loop i0 7 {", "it touches elements 6 to 8 of 8: lmv t0[0] <- a0[b0][0][-1+b1][i0] len 3 outside zero"));
+  CHECK(finds("loop i0 6 {", "loop i0 7 {", "it touches elements 6 to 8 of 8: lmv t0[3] <- a0[b0][0][b1][i0] len 3 outside zero"));
   CHECK(finds("lmv t0[6] ", "lmv t0[14] ", "it touches elements 14 to 16 of 16"));
   CHECK(finds("a0[b0][0][1+b1][i0]", "a0[b0][0][2+b1][i0]", "it touches row 2 of 'image'"));
   CHECK(finds("lmv t0[0] <- a0[b0][0][-1+b1][i0] len 3 outside zero", "lmv t0[0] <- a0[b0][0][-1+b1][i0] len 3", "it touches row -1 of 'image'"));
@@ -107,7 +107,7 @@ TEST_CASE("kernels at the corners of tiles and loops") {
   CHECK(findings("mvmul t1[0] <- t0[0]", "mvmul t1[12] <- t0[7]").empty());
   CHECK(finds(findings("mvmul t1[0] <- t0[0]", "mvmul t1[1] <- t0[0]", &chip), "it touches elements 1 to 16 of 16"));
   CHECK(finds(findings("mvmul t1[0] <- t0[0]", "mvmul t1[0] <- t0[1]", &chip), "it touches elements 1 to 16 of 16"));
-  CHECK(finds("len 8 along 3", "len 9 along 3", "it touches elements 0 to 8 of 8"));
+  CHECK(finds("len 8 along 3", "len 9 along 3", "it touches elements 0 to 32 of 32"));
   CHECK(finds("len 8 along 3", "len 8 stride 2 along 3", "it touches elements 0 to 56 of 32"));
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("corner tiles are the extremes of every affine function of all tiles")
             std::pair<std::int64_t, std::int64_t> expected{1000, -1000};
             for (std::int64_t b = 0; b < lanes; b += granule)
               for (std::int64_t e = std::min(b + granule, lanes); ; e = std::min(e + granule, lanes)) {
-                if (most != 0 && e - b > std::max(granule, most)) break;
+                if (most != 0 && e - b > most / granule * granule) break;
                 const auto v = by_begin * b + by_extent * (e - b) + 7;
                 expected = {std::min(expected.first, v), std::max(expected.second, v)};
                 if (e == lanes) break;

@@ -12,8 +12,8 @@
 namespace raptor::lowering {
 
 /// Tiles of one lane dimension at which every affine function of begin and extent takes its least and greatest value: the corners of
-/// the set of all tiles that begin at a multiple of `granule`, end at one or at the end, and have at most `most` lanes (0: no limit).
-/// At most six, ascending; empty where there are no lanes. Requires: granule ≥ 1.
+/// the set of all tiles that begin at a multiple of `granule`, end at one or at the end, and have at most `most` lanes, in
+/// whole granules (0: no limit). At most six, ascending; empty where there are no lanes. Requires: granule ≥ 1.
 [[nodiscard]] inline std::vector<interval> corner_tiles(std::int64_t lanes, std::int64_t granule, std::int64_t most) {
   if (lanes <= 0) return {};
   const std::int64_t longest = most == 0 ? lanes : std::min(lanes, std::max(granule, most / granule * granule));
