@@ -173,6 +173,12 @@ TEST_CASE("nothing else is overwritten, and a failure leaves nothing") {
     CHECK(message([&] { emit::write_artifact(planned, out, options); }).find("internal: a further file outside") == 0);
     CHECK(fs::is_empty(temporary.path));
   }
+  SUBCASE("cells that do not hold whole weights") {
+    auto odd = planned;
+    odd.bound.chip.cell_bits = 31;
+    CHECK(message([&] { emit::write_artifact(odd, out); }).find("unsupported: a crossbar row of 8 cells of 31 bits") == 0);
+    CHECK(fs::is_empty(temporary.path));
+  }
   SUBCASE("too few crossbars") {
     auto small = planned;
     small.bound.chip.crossbars_per_core = 3;

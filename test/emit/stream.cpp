@@ -131,6 +131,39 @@ TEST_CASE("the streams of a program that went through its text form are the same
   }
 }
 
+TEST_CASE("a damaged text is refused somewhere, or makes a program that can be emitted") {
+  std::mt19937 dice(7);
+  int emitted = 0, refused = 0;
+  const std::string digits = "0123456789-*i+";
+  for (int k = 0; k < 1500; ++k) {
+    const random_program random(static_cast<std::uint32_t>(k % 5), 2, 8);
+    auto text = program::to_text(program::bind(random.get())).text;
+    for (std::size_t n = dice() % 3 + 1; n > 0; --n) {
+      const auto at = text.find_first_of("0123456789", dice() % text.size());
+      if (at != text.npos) text[at] = digits[dice() % digits.size()];
+    }
+    try {
+      const auto p = program::parse_text(text, std::vector<float>(64)).value;
+      memory::image planned = memory::plan(p);
+      memory::check_plan(planned);
+      if (planned.global_bytes > 1 << 24) continue;
+      emit::stream_options options;
+      options.most_operations = 100000;
+      static_cast<void>(emit::build(planned, options));
+      ++emitted;
+      verify::initialized_options few;
+      few.most_operations = 100000, few.most_elements = 1 << 24;
+      for (std::size_t c = 0; c < p.cores.size(); ++c) verify::check_bounds(p, c);
+      verify::check_initialized(p, few);
+    } catch (const error& e) {
+      CHECK((e.code() == error_code::malformed || e.code() == error_code::capacity));
+      ++refused;
+    }
+  }
+  CHECK(emitted > 100);
+  CHECK(refused > 100);
+}
+
 TEST_CASE("each operation's instructions") {
   auto p = empty_program(2);
   const auto in = add_input(p, 16, "in"), out = add_output(p, 16, "out");

@@ -8,7 +8,7 @@
 #include <vector>
 
 /// A graph type that Boost.Graph knows nothing of: compressed rows, with the free functions of VertexListGraph and
-/// IncidenceGraph in its own namespace. Its vertices are pointers-like handles, not numbers, so that nothing may assume numbers.
+/// IncidenceGraph in its own namespace. Its vertices are handles, not numbers, so that nothing may assume numbers.
 namespace foreign {
 
 struct node {

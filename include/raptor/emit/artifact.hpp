@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -21,6 +22,8 @@
 
 /// The artifact directory. Source: ARTIFACTS.md.
 namespace raptor::emit {
+
+static_assert(std::endian::native == std::endian::little, "weight files are little endian and written as they lie in memory");
 
 struct artifact_options {
   bool json = false;              ///< core_N.json beside each core_N.pim
@@ -87,6 +90,12 @@ namespace artifact_parts {
 inline void check_chip(const program::program& p) {
   if (p.chip.core_count != static_cast<std::int64_t>(p.cores.size()) || p.cores.empty())
     throw error(error_code::malformed, "the program has " + std::to_string(p.cores.size()) + " cores, its chip " + std::to_string(p.chip.core_count));
+  // The artifact itself says how many columns a group has: crossbars × xbar_size[1] × cell_precision / mbiw.
+  if (!p.weights.empty() && checked::multiply(p.chip.crossbar_columns, p.chip.cell_bits) != checked::multiply(p.chip.weight_columns, p.chip.weight_bits))
+    throw error(error_code::unsupported,
+                "a crossbar row of " + std::to_string(p.chip.crossbar_columns) + " cells of " + std::to_string(p.chip.cell_bits) + " bits does not hold " +
+                    std::to_string(p.chip.weight_columns) + " whole weights of " + std::to_string(p.chip.weight_bits) + " bits",
+                {}, "choose a width of elements that divides the bits of a crossbar row");
   for (std::size_t c = 0; c < p.cores.size(); ++c) {
     std::int64_t used = 0;
     for (const auto weight : p.cores[c].groups) {

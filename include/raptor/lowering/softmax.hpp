@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "raptor/lowering/movement.hpp"
+#include "raptor/lowering/box_copy.hpp"
 
 namespace raptor::lowering {
 

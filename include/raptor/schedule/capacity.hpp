@@ -114,7 +114,7 @@ class resident_weights {
       return true;
     }
     if (home != no_item) remove(home, item);
-    if (extra(processor, item) <= to.room || make_room(processor, item)) {
+    if (extra(processor, item) <= to.room || (home != no_item && make_room(processor, item))) {  // a further copy evicts nobody
       if (home != no_item) drop(cores_[home].reserved, item);
       home_[item] = no_item;
       add(processor, item);
@@ -183,9 +183,11 @@ class resident_weights {
 
   /// Moves reservations away from the processor until the item fits; undoes all where it cannot.
   [[nodiscard]] bool make_room(std::size_t processor, std::size_t item) {
-    if (evictions_left_ == 0) return false;
-    --evictions_left_;
     auto candidates = cores_[processor].reserved;
+    std::int64_t most = cores_[processor].room;  // what moving everything away would leave, at best
+    for (const auto other : candidates) most += sizes_[other];
+    if (evictions_left_ == 0 || extra(processor, item) > most) return false;
+    --evictions_left_;
     std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) { return sizes_[a] > sizes_[b]; });
     std::vector<std::size_t> moved;
     for (const auto other : candidates) {

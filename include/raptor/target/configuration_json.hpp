@@ -1,12 +1,15 @@
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 

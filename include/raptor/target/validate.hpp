@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "raptor/support/error.hpp"
 #include "raptor/target/configuration.hpp"

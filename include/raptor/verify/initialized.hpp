@@ -62,7 +62,7 @@ class element_set {
 
 struct initialized_options {
   std::int64_t most_operations = 400'000'000;   ///< of all cores; beyond it the program is refused
-  std::int64_t most_elements = std::int64_t{1} << 33;  ///< of all buffers together (one bit each)
+  std::int64_t most_elements = std::int64_t{1} << 32;  ///< of all buffers together (one bit each)
 };
 
 /// Walks all iterations of all cores. Requires check_bounds.
