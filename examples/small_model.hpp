@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "raptor/model/graph.hpp"
 #include "raptor/model/reference.hpp"
 #include "raptor/sim/executor.hpp"
+#include "raptor/sim/from_emitted.hpp"
 
 /// What the examples share: a small model made by hand, and a run of a compiled image.
 namespace small_model {
@@ -45,20 +47,7 @@ inline raptor::model::graph convolution_and_relu() {
 /// Largest difference between an executed image and the reference evaluator, on one input.
 inline double largest_difference(const raptor::model::graph& g, const raptor::memory::image& image) {
   using namespace raptor;
-  const auto built = emit::build(image);
-  sim::loaded_program program;
-  for (std::size_t c = 0; c < built.streams.size(); ++c) {
-    sim::core_program core{built.streams[c], {}};
-    for (const auto& group : built.groups[c]) {
-      const auto& content = built.contents[group.content];
-      core.groups.push_back({group.crossbars, std::make_shared<const sim::crossbar_matrix>(static_cast<std::size_t>(content.rows), static_cast<std::size_t>(content.columns), content.values)});
-    }
-    program.cores.push_back(std::move(core));
-  }
-  program.global_memory = built.global_memory;
-  for (const auto& r : built.inputs) program.inputs.push_back({r.name, r.address, r.bytes, r.sizes, "float32"});
-  for (const auto& r : built.outputs) program.outputs.push_back({r.name, r.address, r.bytes, r.sizes, "float32"});
-
+  const auto program = sim::from_emitted(emit::build(image));
   const auto elements = numbers(element_count(g.at(g.inputs[0]).sizes), 3);
   const auto result = sim::execute(program, std::as_bytes(std::span(elements))).outputs[0].values();
   const auto expected = model::evaluate(g, std::vector{model::make_value(g.at(g.inputs[0]).sizes, elements)});

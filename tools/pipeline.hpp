@@ -46,6 +46,8 @@ using observer = std::function<void(stage, const compilation&)>;
 
 /// Execution without the file system (execute.cpp): the image's streams and weights in the functional simulator.
 [[nodiscard]] sim::loaded_program load_image(const memory::image& image);
+[[nodiscard]] sim::execution_result execute_program(const sim::loaded_program& program, std::span<const std::byte> input,
+                                                    const sim::execution_options& options = {});
 [[nodiscard]] sim::execution_result execute_image(const memory::image& image, std::span<const std::byte> input,
                                                   const sim::execution_options& options = {});
 

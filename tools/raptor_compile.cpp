@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "raptor/report/convolutions.hpp"
-#include "raptor/report/memory.hpp"
 #include "tools/common.hpp"
 #include "tools/pipeline.hpp"
+#include "tools/report.hpp"
 #include "tools/write.hpp"
 
 namespace {
@@ -49,7 +48,10 @@ void declare(tools::command_line& line) {
       "pim-verify-bufferization-copy-freedom", "prove that bufferization needed no copy inside any core")("verify-each", "run every verifier after each stage")(
       "dump-stages", value<std::string>(), "directory for the text form after each stage")("pim-memory-report", value<std::string>()->default_value("summary"),
                                                                                             "summary or none")(
-      "pim-report-conv-lowering", value<std::string>()->default_value("true"), "true or false")("pim-emit-json", "core_N.json beside each core_N.pim");
+      "pim-report-conv-lowering", value<std::string>()->default_value("true"), "true or false")(
+      "pim-export-spatial-dataflow", value<std::string>()->default_value("none"),
+      "none, spatial1 (lowered), spatial2 (merged), spatial3 (scheduled), spatial4 (realized) or all: node and edge CSV files")(
+      "graphviz", value<std::string>(), "spatial1 ... spatial4: drawing of the compute graph for Graphviz")("pim-emit-json", "core_N.json beside each core_N.pim");
   line.add(checks);
 }
 
@@ -87,6 +89,20 @@ tools::compile_options read_options(const tools::command_line& line) {
   return options;
 }
 
+tools::report_options read_report_options(const tools::command_line& line) {
+  tools::report_options options;
+  options.convolutions = one_of(line, "pim-report-conv-lowering", {"true", "false"}) == "true";
+  options.dataflow = one_of(line, "pim-export-spatial-dataflow", {"none", "spatial1", "spatial2", "spatial3", "spatial4", "all"});
+  if (line.has("graphviz")) options.graphviz = one_of(line, "graphviz", {"spatial1", "spatial2", "spatial3", "spatial4"});
+  options.model = line.get<std::string>("model");
+  if (line.has("pim-target-config")) options.configuration = line.get<std::string>("pim-target-config");
+  options.given = {{"pim-conv-lowering", line.get<std::string>("pim-conv-lowering")},
+                   {"pim-conv-im2col-max-elements", std::to_string(line.get<std::int64_t>("pim-conv-im2col-max-elements"))},
+                   {"pim-conv-stream-chunk-positions", std::to_string(line.get<std::int64_t>("pim-conv-stream-chunk-positions"))},
+                   {"pim-disable-spatial-planning", line.has("pim-disable-spatial-planning") ? "true" : "false"}};
+  return options;
+}
+
 class progress {
  public:
   explicit progress(const tools::command_line& line) : shown_(tools::shows_progress(line)) {}
@@ -100,7 +116,7 @@ class progress {
 
 /// Checks, plans addresses and writes the artifact: the part that --pim-only-codegen runs alone.
 void emit_artifact(const tools::command_line& line, const memory::image& image, std::vector<emit::extra_file> extra, const progress& report) {
-  if (one_of(line, "pim-memory-report", {"summary", "none"}) == "summary") extra.push_back({"reports/memory_report.txt", report::memory_report(image)});
+  tools::complete_reports(extra, image, one_of(line, "pim-memory-report", {"summary", "none"}) == "summary");
   emit::artifact_options options;
   options.json = line.has("pim-emit-json");
   options.extra = std::move(extra);
@@ -125,7 +141,7 @@ int only_codegen(const tools::command_line& line, const progress& report) {
 
 int compile(const tools::command_line& line, const progress& report) {
   const auto options = read_options(line);
-  const auto conv_report = one_of(line, "pim-report-conv-lowering", {"true", "false"}) == "true";
+  const auto reports = read_report_options(line);
   static_cast<void>(one_of(line, "pim-memory-report", {"summary", "none"}));
   const auto chip = tools::make_target(options);
   std::map<std::string, shape> shapes;
@@ -150,8 +166,7 @@ int compile(const tools::command_line& line, const progress& report) {
   });
 
   std::vector<emit::extra_file> extra;
-  if (conv_report)
-    extra.push_back({"reports/conv_lowering.txt", report::convolution_report(model.canonical, result.lowered.convolutions, chip.chip(), options.lowering)});
+  if (options.last >= stage::bound) extra = tools::make_reports(result, model.canonical, chip, options, reports);
   const std::string out = line.get<std::string>("output");
   switch (options.last) {
     case stage::scheduled: tools::write_spatial(result, out); break;

@@ -9,6 +9,7 @@
 #include "raptor/lowering/merging.hpp"
 #include "raptor/policies.hpp"
 #include "raptor/program/binding.hpp"
+#include "raptor/schedule/search.hpp"
 
 namespace raptor {
 
@@ -63,11 +64,21 @@ class basic_compiler {
 
     const auto stages = policy<partition_slot>()(target_, c.computes);
     schedule::check_stages(c.computes, stages);
-    c.schedule.graph = schedule::make_tiles(target_, c.computes);
-    c.copies = policy<replication_slot>()(target_, c.computes, c.schedule.graph);
-    policy<placement_slot>()(target_, c.computes, c.copies, c.schedule);
-    for (std::size_t i = 0; i < c.schedule.place.size(); ++i) c.schedule.place[i].stage = stages[c.schedule.graph.tiles[i].compute];
-    policy<order_slot>()(target_, c.computes, c.schedule);
+    const auto tiles = schedule::make_tiles(target_, c.computes);
+    // Search: with the copies that the replication policy asks for, and without any; the evaluator keeps the better schedule.
+    const std::vector<std::vector<std::int64_t>> choices{policy<replication_slot>()(target_, c.computes, tiles), std::vector<std::int64_t>(c.computes.size(), 1)};
+    auto [best, chosen] = schedule::keep_best(
+        choices,
+        [&](const std::vector<std::int64_t>& copies) {
+          schedule::schedule s{tiles, {}, {}, 0};
+          policy<placement_slot>()(target_, c.computes, copies, s);
+          for (std::size_t i = 0; i < s.place.size(); ++i) s.place[i].stage = stages[tiles.tiles[i].compute];
+          policy<order_slot>()(target_, c.computes, s);
+          return s;
+        },
+        policy<evaluator_slot>());
+    c.schedule = std::move(best);
+    c.copies = choices[chosen];
     schedule::check_schedule(c.schedule, chip.core_count);
     if (done(stage::scheduled)) return c;
 

@@ -118,6 +118,8 @@ TEST_CASE("with more than one instruction in flight array groups overlap") {
   const auto one = report::lower_bounds(target::pim(2, 4, 16), g, tiled(g));
   c.chip_config.core_config.rob_size = 8;
   c.chip_config.network_config.layout = {1, 2};
+  c.chip_config.network_config.table.latency = {{0, {{0, 0}, {1, 4}, {-10, 15}}}, {1, {{0, 4}, {1, 0}, {-10, 15}}}};
+  c.chip_config.network_config.table.energy = c.chip_config.network_config.table.latency;
   const auto several = report::lower_bounds(target::pim(c), g, tiled(g));
   CHECK(least(several, "matrix") == least(one, "matrix") * 2 / 4 / 2);
   CHECK(!has(several, "work"));
@@ -133,8 +135,8 @@ TEST_CASE("summary.json") {
   image.cores.resize(2);
   image.cores[1].bytes = 640, image.cores[1].buffers = 3, image.cores[1].crossbars = 1;
   const report::summary_header header{"raptor-compile", "0.1.0", "net \xff", report::content_hash("model"), "", {{"core-count", "2"}, {"pipeline", "1"}}};
-  const auto text = report::summary(header, g, s, small_chip(), b, &image);
-  CHECK(text == report::summary(header, g, s, small_chip(), b, &image));
+  const auto text = report::with_memory(report::summary(header, g, s, small_chip(), b), image);
+  CHECK(text == report::with_memory(report::summary(header, g, s, small_chip(), b), image));
   const auto json = nlohmann::json::parse(text);
   CHECK(json.at("tool") == "raptor-compile");
   CHECK(json.at("model").at("hash") == report::content_hash("model"));

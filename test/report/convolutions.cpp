@@ -70,13 +70,14 @@ TEST_CASE("the report of a convolution that was lowered") {
 TEST_CASE("the report is bounded") {
   const auto g = one_convolution(std::string(5000, 'x'));
   lowering::convolution_choice c{0, lowering::shape_of(g, 0), "legacy", 1.5e6, {{"legacy", 1.5e6}}, {}};
-  for (int i = 0; i < 500; ++i) c.refused.emplace_back("s" + std::to_string(i), std::string(5000, 'r'));
-  const std::vector<lowering::convolution_choice> many(10000, c);
+  for (int i = 0; i < 50; ++i) c.refused.emplace_back("s" + std::to_string(i), std::string(1000, 'r'));
+  const std::vector<lowering::convolution_choice> many(300, c);
   const auto text = report::convolution_report(g, many, chip_of(16), {});
   CHECK(text.size() < 1000000);
-  CHECK(has(text, "\n... and 9800 more convolutions\n"));
-  CHECK(has(text, "  refused  ... and 488 more\n"));
-  CHECK(has(text, "legacy                         10000            15000000000.000\n"));
+  CHECK(!has(text, std::string(201, 'r')));
+  CHECK(has(text, "\n... and 100 more convolutions\n"));
+  CHECK(has(text, "  refused  ... and 38 more\n"));
+  CHECK(has(text, "legacy                           300                    450.000\n"));
   CHECK(has(text, "  next     none, no other strategy applies\n"));
 }
 

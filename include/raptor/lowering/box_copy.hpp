@@ -101,8 +101,8 @@ inline void fill_box(context& c, model::vertex v, std::uint32_t result, const sh
   c.add(v, k);
 }
 
-/// One row a tile, W × C: copies `count` channels of `width` pixels; `from` and `to` are the first (channel, column), the source row
-/// is the tile's row plus `row_offset`. Rows that do not exist are left out.
+/// One row a tile, W × C: copies `channels` channels of `width` pixels from one (channel, column) on to another; the source row is
+/// the tile's row plus `row_offset`, and `when` says what happens where there is none.
 struct row_copy {
   std::uint32_t x = 0, y = 0;  ///< accesses
   std::int64_t channels = 0, width = 0;
@@ -120,5 +120,4 @@ inline void copy_row(kernel_builder& k, const row_copy& r) {
 }
 
 }  // namespace detail
-
 }  // namespace raptor::lowering

@@ -28,7 +28,8 @@ namespace raptor::model {
       if (!t.is_constant()) continue;
       const bool floats = std::holds_alternative<std::vector<float>>(t.data->values);
       if (floats != (t.type == element_type::f32)) faults.push_back(place + ": contents are not of its element type");
-      else if ((floats ? t.data->floats().size() : t.data->integers().size()) != count) faults.push_back(place + ": contents do not have the size of its shape " + to_string(t.sizes));
+      else if ((floats ? t.data->floats().size() : t.data->integers().size()) != count)
+        faults.push_back(place + ": contents do not have the size of its shape " + to_string(t.sizes));
     } catch (const error& e) {
       faults.push_back(place + ": " + e.what());
     }
@@ -91,7 +92,8 @@ inline void check_graph(const graph& g, const std::string& stage = "model graph"
   auto faults = find_faults(g);
   if (faults.empty()) return;
   const std::string message = faults.size() == 1 ? faults[0] : std::to_string(faults.size()) + " faults";
-  throw error(error_code::internal, message, stage, "this is a fault in Raptor, please report it").with_details(faults.size() == 1 ? std::vector<std::string>{} : std::move(faults));
+  if (faults.size() == 1) faults.clear();  // the message says it
+  throw error(error_code::internal, message, stage, "this is a fault in Raptor, please report it").with_details(std::move(faults));
 }
 
 }  // namespace raptor::model

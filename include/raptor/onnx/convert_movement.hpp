@@ -114,7 +114,8 @@ inline void split(node_context& c) {
     total = checked::add(total, length);
   }
   if (static_cast<std::int64_t>(lengths->size()) != parts || total != x[axis])
-    throw error(error_code::mismatch, "lengths of Split add up to " + std::to_string(total) + " for " + std::to_string(parts) + " outputs, axis " + std::to_string(axis) + " has " + std::to_string(x[axis]));
+    throw error(error_code::mismatch, "lengths of Split add up to " + std::to_string(total) + " for " + std::to_string(parts) +
+                                          " outputs, axis " + std::to_string(axis) + " has " + std::to_string(x[axis]));
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < lengths->size(); ++i) {
     if (c.wants(i)) c.result(cut(c, c.input(0), axis, begin, (*lengths)[i]), i);

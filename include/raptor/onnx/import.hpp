@@ -145,7 +145,8 @@ class importer {
     if (given != options_.shapes.end()) {
       const shape sizes = model::checked_shape(given->second);
       if (type.has_shape() && static_cast<std::size_t>(type.shape().dim_size()) != sizes.size())
-        throw error(error_code::mismatch, "shape " + to_string(sizes) + " has rank " + std::to_string(sizes.size()) + ", the file says " + std::to_string(type.shape().dim_size()), place);
+        throw error(error_code::mismatch, "shape " + to_string(sizes) + " has rank " + std::to_string(sizes.size()) + ", the file says " +
+                                              std::to_string(type.shape().dim_size()), place);
       for (int i = 0; type.has_shape() && i < type.shape().dim_size(); ++i) {
         const auto& dim = type.shape().dim(i);
         if (dim.has_dim_value() && dim.dim_value() >= 0 && dim.dim_value() != sizes[static_cast<std::size_t>(i)])
@@ -230,7 +231,8 @@ class importer {
     int given = proto.input_size();
     while (given > 0 && proto.input(given - 1).empty()) --given;
     if (given < row->least_inputs || given > row->most_inputs)
-      throw error(error_code::malformed, std::to_string(given) + " inputs, " + std::to_string(row->least_inputs) + (row->most_inputs == row->least_inputs ? "" : " or more") + " expected");
+      throw error(error_code::malformed, std::to_string(given) + " inputs, " + std::to_string(row->least_inputs) +
+                                             (row->most_inputs == row->least_inputs ? "" : " or more") + " expected");
     if (proto.output_size() == 0) throw error(error_code::malformed, "no outputs");
     return *row;
   }
@@ -242,7 +244,9 @@ class importer {
       if (a.name() == "kernel_shape") spatial = a.ints_size();
     if (from.op == "Conv")
       if (const auto* w = state_.initializer(proto.input(1))) spatial = w->dims_size() - 2;
-    if (spatial > 2) throw error(error_code::unsupported, std::string(from.op == "Conv" ? "convolution" : "pooling") + " over data of rank " + std::to_string(spatial + 2) + "; ranks 3 and 4 are supported");
+    if (spatial <= 2) return;
+    throw error(error_code::unsupported, std::string(from.op == "Conv" ? "convolution" : "pooling") + " over data of rank " +
+                                             std::to_string(spatial + 2) + "; ranks 3 and 4 are supported");
   }
   void bind_results(const ::onnx::NodeProto& proto, node_context& context, std::size_t tensors_before) {
     for (int i = 0; i < proto.output_size(); ++i) {

@@ -163,7 +163,8 @@ template <class T>
   const auto count = static_cast<std::size_t>(element_count(result.sizes));
   const bool floating = format.type == model::element_type::f32;
   const auto wrong_size = [&](std::uint64_t there, const char* unit, std::uint64_t needed) {
-    return error(error_code::malformed, "tensor \"" + t.name() + "\" of shape " + to_string(result.sizes) + " (" + std::string(format.name) + ") has " + std::to_string(there) + " " + unit + ", needs " + std::to_string(needed), place);
+    return error(error_code::malformed, "tensor \"" + t.name() + "\" of shape " + to_string(result.sizes) + " (" + std::string(format.name) + ") has " +
+                                            std::to_string(there) + " " + unit + ", needs " + std::to_string(needed), place);
   };
   model::constant data;
   const auto from_raw = [&](const std::string& bytes) {

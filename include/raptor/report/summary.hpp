@@ -42,10 +42,10 @@ struct summary_header {
 /// - `operators`: a row a compute: name, operator, strategy, lanes, tiles, copies, cores, crossbars (of one copy), predicted start,
 ///   finish and busy time in picoseconds
 /// - `bounds`: every lower bound in picoseconds, the one that binds, and how many times it the prediction is
-/// - `memory`: bytes of each core and of global memory, where there is an image.
+/// with_memory adds `memory` once there is an image.
 /// Errors: none for any text (bytes that are no UTF-8 are replaced). Cost: O(computes + tiles · log + cores).
 [[nodiscard]] inline std::string summary(const summary_header& header, const lowering::compute_graph& g, const schedule::schedule& s,
-                                         const program::geometry& chip, const bounds& b, const memory::image* image = nullptr) {
+                                         const program::geometry& chip, const bounds& b) {
   using json = nlohmann::ordered_json;
   json root{{"tool", header.tool}, {"version", header.version}, {"model", {{"name", header.model}, {"hash", header.model_hash}}}};
   root["configuration"] = header.configuration_hash.empty() ? json(nullptr) : json{{"hash", header.configuration_hash}};
@@ -84,15 +84,22 @@ struct summary_header {
   for (const auto& x : b.all) least[x.resource] = x.least;
   root["bounds"] = {{"least_ps", std::move(least)}, {"binding", b.all.empty() ? "" : b.largest().resource},
                     {"predicted_over_bound", b.all.empty() ? "-" : ratio(b.predicted, b.largest().least)}};
-  if (image != nullptr) {
-    json cores = json::array();
-    for (std::size_t c = 0; c < image->cores.size(); ++c) {
-      const auto& u = image->cores[c];
-      if (u.buffers == 0 && u.views == 0 && u.crossbars == 0) continue;
-      cores.push_back({{"core", c}, {"bytes", u.bytes}, {"peak", u.peak}, {"sum", u.total}, {"buffers", u.buffers}, {"views", u.views}, {"crossbars", u.crossbars}});
-    }
-    root["memory"] = {{"global_bytes", image->global_bytes}, {"constant_bytes", image->constant_bytes}, {"cores", std::move(cores)}};
+  return root.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+/// A summary with `memory`: bytes of each core that is used and of global memory. It is a step of its own because emission may
+/// run alone, on a bound program whose summary was written earlier. Errors: malformed, where the text is no JSON object.
+[[nodiscard]] inline std::string with_memory(const std::string& summary, const memory::image& image) {
+  using json = nlohmann::ordered_json;
+  json root = json::parse(summary, nullptr, false);
+  if (!root.is_object()) throw error(error_code::malformed, "the summary is no JSON object", "summary.json");
+  json cores = json::array();
+  for (std::size_t c = 0; c < image.cores.size(); ++c) {
+    const auto& u = image.cores[c];
+    if (u.buffers == 0 && u.views == 0 && u.crossbars == 0) continue;
+    cores.push_back({{"core", c}, {"bytes", u.bytes}, {"peak", u.peak}, {"sum", u.total}, {"buffers", u.buffers}, {"views", u.views}, {"crossbars", u.crossbars}});
   }
+  root["memory"] = {{"global_bytes", image.global_bytes}, {"constant_bytes", image.constant_bytes}, {"cores", std::move(cores)}};
   return root.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -1,8 +1,25 @@
-// The toolkit without ONNX, as a user's program sees it.
-#include <raptor/isa/table.hpp>
-#include <raptor/support/box.hpp>
+// The toolkit without ONNX, as a user's program sees it, with a policy of the user's own.
+#include <raptor/compiler.hpp>
+#include <raptor/target/archetype.hpp>
+
+namespace user {
+/// Everything in one stage, as the default has it.
+struct one_stage {
+  template <class Target>
+  std::vector<std::uint32_t> operator()(const Target&, const raptor::lowering::compute_graph& g) const {
+    return std::vector<std::uint32_t>(g.size(), 0);
+  }
+};
+}  // namespace user
 
 int main() {
-  const raptor::box a{{0, 4}, {2, 6}}, b{{1, 9}, {0, 3}};
-  return raptor::element_count(raptor::intersect(a, b)) == 3 ? 0 : 1;
+  using namespace raptor;
+  model::graph g;
+  const auto x = g.add_tensor({"x", model::element_type::f32, {1, 2, 4, 4}, nullptr});
+  const auto y = g.add_tensor({"y", model::element_type::f32, {1, 2, 4, 4}, nullptr});
+  g.add_node({model::unary{model::unary_kind::relu, 0, 0}, {x}, {y}, {"relu", "Relu", "", 13}});
+  g.inputs = {x}, g.outputs = {y};
+  const auto policies = default_policies() | with<partition_slot>(user::one_stage{});
+  const auto result = basic_compiler(target::archetype{}, policies).compile(g);
+  return result.image.global_bytes > 0 && !result.schedule.order.empty() ? 0 : 1;
 }
