@@ -305,9 +305,9 @@ TEST_CASE("a stream of five million instructions") {
   add(p, 0, repeat(0, 256, {repeat(1, 64, {repeat(2, 60, {{make(opcode::vvadd, {a, at}, {b, at}, {b, at + 256}, 8)},
                                                          {make(opcode::vrelu, {a, at}, {a, at}, 8)}})})}));
   const auto planned = memory::plan(p);
-  std::int64_t hash = 0;
+  std::uint64_t hash = 0;
   const auto start = std::chrono::steady_clock::now();
-  const auto count = emit::emit_core(planned, 0, [&](const isa::instruction& x) { hash = hash * 31 + x.word0 + x.rd; });
+  const auto count = emit::emit_core(planned, 0, [&](const isa::instruction& x) { hash = hash * 31 + static_cast<std::uint32_t>(x.word0) + x.rd; });
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   MESSAGE(count << " instructions in " << seconds << " s, " << hash);
   CHECK(count == 1 + 256 * 64 * 60 * 5);

@@ -1,0 +1,12 @@
+#include "raptor/compiler.hpp"
+#include "raptor/emit/artifact.hpp"
+#include "raptor/emit/bound.hpp"
+#include "raptor/sim/artifact.hpp"
+#include "raptor/sim/executor.hpp"
+
+std::size_t computes_in_two();
+
+int main() {
+  const raptor::lowering::compute_graph g;
+  return g.size() == computes_in_two() ? 0 : 1;
+}

@@ -1,0 +1,99 @@
+// Random small networks through every strategy and layout, against the reference evaluator.
+#include "support.hpp"
+
+using namespace raptor;
+using namespace system_test;
+
+namespace {
+
+/// Draws that are the same everywhere.
+class dice {
+ public:
+  explicit dice(std::uint32_t seed) : state_(seed * 2654435761u + 12345u) {}
+  std::int64_t operator()(std::int64_t low, std::int64_t high) {
+    state_ = state_ * 1664525u + 1013904223u;
+    return low + static_cast<std::int64_t>((state_ >> 9) % static_cast<std::uint32_t>(high - low + 1));
+  }
+
+ private:
+  std::uint32_t state_;
+};
+
+model::constant_ptr constant_of(std::int64_t count, std::uint32_t seed) {
+  return std::make_shared<const model::constant>(model::constant{numbers(count, seed)});
+}
+
+/// x → convolution with everything drawn → (relu) → (max pool) → y.
+model::graph random_convolution(std::uint32_t seed) {
+  dice draw(seed);
+  model::graph g;
+  g.name = "random " + std::to_string(seed);
+  const std::int64_t groups = draw(0, 2) == 0 ? draw(2, 6) : 1;
+  const bool depthwise = groups > 1 && draw(0, 1) == 0;
+  const std::int64_t in = depthwise ? groups : groups * draw(1, 9), out = groups * draw(1, depthwise ? 2 : 9);
+  const std::int64_t h = draw(1, 12), w = draw(1, 12), kh = draw(1, 4), kw = draw(1, 4), sh = draw(1, 3), sw = draw(1, 3), dh = draw(1, 2), dw = draw(1, 2);
+  const std::int64_t top = draw(0, 2), left = draw(0, 2), bottom = draw(0, 2), right = draw(0, 2), batch = draw(1, 2);
+  const std::int64_t rows = h + top + bottom - ((kh - 1) * dh + 1), columns = w + left + right - ((kw - 1) * dw + 1);
+  if (rows < 0 || columns < 0) return random_convolution(seed + 100000);
+  const shape y_sizes{batch, out, rows / sh + 1, columns / sw + 1};
+  using model::element_type;
+  const auto x = g.add_tensor({"x", element_type::f32, {batch, in, h, w}, nullptr});
+  const auto weights = g.add_tensor({"w", element_type::f32, {out, in / groups, kh, kw}, constant_of(out * in / groups * kh * kw, seed)});
+  const auto y = g.add_tensor({"y", element_type::f32, y_sizes, nullptr});
+  std::vector<model::tensor_id> inputs{x, weights};
+  if (draw(0, 1) == 0) inputs.push_back(g.add_tensor({"b", element_type::f32, {out}, constant_of(out, seed + 1)}));
+  g.add_node({model::convolution{{kh, kw}, {sh, sw}, {dh, dw}, {top, left}, {bottom, right}, groups}, inputs, {y}, {"conv", "Conv", "", 13}});
+  auto last = y;
+  if (draw(0, 1) == 0) {
+    const auto z = g.add_tensor({"z", element_type::f32, y_sizes, nullptr});
+    g.add_node({model::unary{model::unary_kind::relu, 0, 0}, {last}, {z}, {"relu", "Relu", "", 13}});
+    last = z;
+  }
+  if (draw(0, 1) == 0) {
+    const std::int64_t pool_stride = draw(1, 2);
+    const auto p = g.add_tensor({"p", element_type::f32, {batch, out, (y_sizes[2] + 2 - 2) / pool_stride + 1 - (pool_stride == 1 ? 0 : 0), (y_sizes[3] + 2 - 2) / pool_stride + 1}, nullptr});
+    g.add_node({model::pool{draw(0, 1) == 0 ? model::pool_kind::max : model::pool_kind::average, {2, 2}, {pool_stride, pool_stride}, {1, 1}, {1, 1}, {1, 1}, draw(0, 1) == 0}, {last}, {p}, {"pool", "Pool", "", 13}});
+    last = p;
+  }
+  g.inputs = {x};
+  g.outputs = draw(0, 3) == 0 && last != y ? std::vector{last, y} : std::vector{last};
+  return g;
+}
+
+constexpr const char* strategies[] = {"auto", "legacy", "depthwise", "packed-im2col", "streamed-patch", "streamed-packed", "output-channel-tiled", "input-k-tiled", "tiled-2d"};
+
+}  // namespace
+
+TEST_CASE("random convolutions, every strategy, both layouts, several chips") {
+  std::map<std::string, std::size_t> compiled;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    const auto g = random_convolution(seed);
+    const tools::loaded_model m{g, g};
+    for (const char* strategy : strategies)
+      for (const bool planning : {true, false}) {
+        CAPTURE(seed);
+        const std::string forced = strategy;
+        CAPTURE(forced);
+        CAPTURE(planning);
+        dice draw(seed + 7);
+        const std::int64_t size = std::vector<std::int64_t>{8, 16, 33, 64}[static_cast<std::size_t>(draw(0, 3))];
+        auto options = chip(draw(1, 12), 1024 / size, size);
+        options.spatial_planning = planning;
+        options.lowering.convolution = forced;
+        try {
+          const auto c = compile(m, options);
+          CHECK(relative_error(m, c.image, seed) <= 1e-5);
+          ++compiled[forced];
+        } catch (const error& e) {
+          // A forced strategy may say that it does not apply, a chip may be too small; nothing else.
+          const bool refused = (e.code() == error_code::unsupported && forced != "auto") || e.code() == error_code::capacity;
+          if (!refused) FAIL_CHECK(describe(e));
+        }
+      }
+  }
+  for (const char* strategy : strategies) {
+    const std::string name = strategy;
+    CAPTURE(name);
+    CHECK(compiled[name] > 0);
+  }
+}
