@@ -63,6 +63,7 @@ struct artifact_summary {
   config["element_bits"] = p.chip.element_bits;
   config["precision"] = p.chip.element_bits == 32 ? "float32" : "int" + std::to_string(p.chip.element_bits);
   config["network"] = p.name;
+  config["constant_bytes"] = planned.constant_bytes;  // of memory.bin: what a simulator may take as written
   auto& map = config["array_group_map"] = nlohmann::ordered_json::object();
   for (std::size_t c = 0; c < p.cores.size(); ++c) {
     auto list = nlohmann::ordered_json::array();

@@ -7,20 +7,12 @@
 #include "raptor/lowering/context.hpp"
 #include "raptor/lowering/contraction.hpp"
 #include "raptor/lowering/convolution_strategies.hpp"
-#if __has_include("raptor/lowering/dynamic_matmul.hpp")
 #include "raptor/lowering/dynamic_matmul.hpp"
-#endif
 #include "raptor/lowering/elementwise.hpp"
-#if __has_include("raptor/lowering/movement.hpp")
 #include "raptor/lowering/movement.hpp"
-#endif
-#if __has_include("raptor/lowering/normalization.hpp")
 #include "raptor/lowering/normalization.hpp"
-#endif
 #include "raptor/lowering/pooling.hpp"
-#if __has_include("raptor/lowering/softmax.hpp")
 #include "raptor/lowering/softmax.hpp"
-#endif
 
 namespace raptor::lowering {
 
