@@ -1,0 +1,75 @@
+// Every case of ../shared/oracle: what pimsim-nn says, to the last printed digit.
+#include "raptor/sim/timing/chip.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+
+#include "raptor/sim/timing_input.hpp"
+#include "raptor/target/configuration_json.hpp"
+
+using namespace raptor;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool close(double a, double b, double relative) { return a == b || std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)); }
+
+target::configuration read_hardware(const fs::path& file) {
+  const auto load = [](const std::string& path) { return sim::timing::input_parts::read_file(path, "Failed to open"); };
+  auto c = target::parse_configuration(load(file.string()), file.string(), target::objects::optional);
+  sim::timing::validate_as_simulator(c);
+  return c;
+}
+void read_network(target::configuration& c, const fs::path& folder) {
+  auto& network = c.chip_config.network_config;
+  const auto file = folder / network.net_config_file_path;
+  const auto text = sim::timing::input_parts::read_file(file, "Failed to open network latency/energy file");
+  network.table = target::parse_network(text, file.string());
+}
+
+}  // namespace
+
+TEST_CASE("the oracle's cases, time and energy to the last printed digit") {
+  const fs::path cases = fs::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "oracle" / "cases";
+  if (!fs::is_directory(cases)) {
+    std::cout << "SKIPPED: the folder shared/oracle is absent\n";
+    return;
+  }
+  std::vector<fs::path> all;
+  for (const auto& entry : fs::directory_iterator(cases)) all.push_back(entry.path());
+  std::sort(all.begin(), all.end());
+  std::size_t valid = 0, refused = 0;
+  for (const auto& folder : all) {
+    const auto name = folder.filename().string();
+    CAPTURE(name);
+    const auto expected = nlohmann::json::parse(sim::timing::input_parts::read_file(folder / "expected.json", "case"));
+    const auto program_name = expected["args"][0].get<std::string>();
+    const bool wrong = !expected["error"].is_null();
+    try {
+      auto hardware = read_hardware(folder / expected["args"][1].get<std::string>());
+      const auto program = sim::timing::load_timed(folder / program_name, hardware);
+      read_network(hardware, folder);
+      const auto r = sim::timing::chip(program, hardware).run();
+      if (wrong) {
+        // Faults of the command line are the tool's business.
+        CHECK_MESSAGE(expected["args"].size() > 2, "should be refused: " << expected["error"].get<std::string>());
+        continue;
+      }
+      ++valid;
+      CHECK(close(r.latency_ms, expected["latency_ms"].get<double>(), 6e-10));
+      CHECK(close(r.power_mw, expected["power_mw"].get<double>(), 6e-10));
+      CHECK(close(r.energy_pj, expected["energy_pj"].get<double>(), r.latency_mode ? 1e-12 : 6e-10));
+      if (!r.latency_mode && expected.contains("samples_exact") && !expected["samples_exact"].is_null()) CHECK(r.samples == expected["samples_exact"].get<std::int64_t>());
+      if (!r.latency_mode && expected.contains("core_rounds") && expected["core_rounds"].is_array())
+        for (std::size_t i = 0; i < r.cores.size(); ++i) CHECK(r.cores[i].rounds == expected["core_rounds"][i].get<std::int64_t>());
+    } catch (const error& e) {
+      CHECK_MESSAGE(wrong, "refused: " << e.what());
+      ++refused;
+    }
+  }
+  CHECK(valid == 359);
+  CHECK(refused > 35);
+}
