@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common.hpp"
+#include "timing.hpp"
 #include "raptor/isa/table.hpp"
 #include "raptor/sim/artifact.hpp"
 #include "raptor/sim/executor.hpp"
@@ -32,7 +33,7 @@ using tools::usage_error;
 
 // Options of analyses that this version does not have. They are parsed, so that a script gets a clear refusal.
 constexpr const char* unsupported_options[] = {
-    "timing", "hardware", "sim-time", "batch-output-dir", "provenance-trace", "provenance-global-barrier", "provenance-core-stall",
+    "batch-output-dir", "provenance-trace", "provenance-global-barrier", "provenance-core-stall",
     "diagnostic-schedule-policy", "diagnostic-schedule-seed", "diagnostic-schedule-target", "diagnostic-schedule-deferral-budget",
     "diagnostic-target-stall"};
 
@@ -64,9 +65,9 @@ void add_options(tools::command_line& line) {
       ("diagnostic-schedule-deferral-budget", po::value<std::int64_t>()->value_name("N"), "most deferrals")
       ("diagnostic-target-stall", po::value<std::string>()->value_name("CORE:PC[:ITERATION]:CYCLES"), "delay an instruction");
   line.add(diagnosis);
-  po::options_description timing("Timing and energy (not in this version)");
+  po::options_description timing("Timing and energy");
   timing.add_options()
-      ("timing", po::bool_switch(), "time and energy instead of outputs")
+      ("timing", po::bool_switch(), "time and energy instead of outputs; ARTIFACTS may be a pimsim-nn program, --mode as in the hardware file unless given")
       ("hardware", po::value<std::string>()->value_name("HW.json"), "hardware configuration")
       ("sim-time", po::value<double>()->value_name("MS"), "simulated time in throughput mode");
   line.add(timing);
@@ -211,11 +212,33 @@ sim::execution_result simulate(const tools::command_line& line) {
   }
 }
 
+tools::timing_options timing_options_of(const tools::command_line& line) {
+  if (!line.has("artifacts")) throw usage_error("no program given");
+  if (!line.has("hardware")) throw usage_error("--timing needs --hardware=HW.json");
+  for (const char* name : {"output", "batch-size", "input-dir", "dump", "config", "memory", "cores", "trace-instructions"})
+    if (line.given(name)) throw usage_error(std::string("--") + name + " has no meaning with --timing");
+  tools::timing_options options;
+  options.program = line.get<std::string>("artifacts"), options.hardware = line.get<std::string>("hardware");
+  if (line.given("mode")) {
+    options.mode = line.get<std::string>("mode");
+    if (*options.mode != "latency" && *options.mode != "throughput") throw usage_error("--mode is latency or throughput, not '" + *options.mode + "'");
+  }
+  if (line.has("sim-time")) {
+    options.sim_time_ms = line.get<double>("sim-time");
+    if (!(*options.sim_time_ms > 0)) throw usage_error("--sim-time must be positive");
+  }
+  options.json = line.get<bool>("json");
+  return options;
+}
+
 int run(int argc, char** argv) {
   tools::command_line line("raptor-sim", "ARTIFACTS [-o OUT] [options]", "Executes the programs that raptor-compile writes.");
   add_options(line);
   if (!line.parse(argc, argv)) return tools::exit_success;
   const bool json = line.get<bool>("json");
+  if (line.get<bool>("timing")) return tools::run_timing(timing_options_of(line));
+  for (const char* name : {"hardware", "sim-time"})
+    if (line.has(name)) throw usage_error(std::string("--") + name + " needs --timing");
   try {
     check_usage(line);
     const auto start = std::chrono::steady_clock::now();

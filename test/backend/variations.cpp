@@ -38,7 +38,7 @@ int run(const backend::compile_settings& settings, const std::string& only = {})
 
 TEST_CASE("each convolution strategy gives the recorded outputs or says why it does not apply") {
   for (const auto* strategy : {"legacy", "depthwise", "packed-im2col", "streamed-packed", "streamed-patch", "output-channel-tiled", "input-k-tiled", "tiled-2d"}) {
-    CAPTURE(strategy);
+    CAPTURE(std::string(strategy));
     int passed = 0;
     for (const std::int64_t crossbar_size : {4, 16, 128}) {
       CAPTURE(crossbar_size);

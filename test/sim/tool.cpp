@@ -96,7 +96,7 @@ TEST_CASE("raptor-sim --json") {
   CHECK(bad.status == 1);
   CHECK(json::parse(bad.out)["status"] == "error");
   CHECK(has(json::parse(bad.out)["error"].get<std::string>(), "the artifact directory does not exist"));
-  const auto later = s.run_artifact("--json --timing");
+  const auto later = s.run_artifact("--json --provenance-trace=x");
   CHECK(later.status == 1);
   CHECK(json::parse(later.out)["status"] == "unsupported");
 }
@@ -161,12 +161,17 @@ TEST_CASE("raptor-sim: usage errors are one line and exit with 2") {
   CHECK(is_usage(s.run_artifact("--input-dir in --dump=-1,2")));
   CHECK(is_usage(s.run_artifact("--input-dir in --input-dir in")));
   CHECK(is_usage(s.run_artifact("")));  // inputs, but no --input-dir
+  CHECK(is_usage(s.run_artifact("--timing")));  // no --hardware
+  CHECK(is_usage(s.run_artifact("--hardware=x")));  // no --timing
+  CHECK(is_usage(s.run_artifact("--timing --hardware=x --sim-time=0")));
+  CHECK(is_usage(s.run_artifact("--timing --hardware=x --mode=fast")));
+  CHECK(is_usage(s.run_artifact("--timing --hardware=x --input-dir in")));
 }
 
 TEST_CASE("raptor-sim: what this version does not have is refused by name") {
   if (tool_is_absent()) return;
   const session s;
-  for (const char* option : {"--timing", "--hardware=x", "--sim-time=1", "--provenance-trace=x", "--provenance-global-barrier", "--provenance-core-stall=0:1",
+  for (const char* option : {"--provenance-trace=x", "--provenance-global-barrier", "--provenance-core-stall=0:1",
                              "--diagnostic-schedule-policy=greedy", "--diagnostic-schedule-seed=1", "--diagnostic-schedule-target=0:0:0:0:0:0",
                              "--diagnostic-schedule-deferral-budget=1", "--diagnostic-target-stall=0:0:1", "--batch-output-dir=x"}) {
     const auto refused = s.run_artifact(std::string("--input-dir in ") + option);

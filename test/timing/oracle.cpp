@@ -1,5 +1,5 @@
 // Every case of ../shared/oracle: what pimsim-nn says, to the last printed digit.
-#include "raptor/sim/timing/chip.hpp"
+#include "raptor/sim/timing_model/chip.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "raptor/sim/timing_input.hpp"
-#include "raptor/target/configuration_json.hpp"
 
 using namespace raptor;
 namespace fs = std::filesystem;
@@ -17,17 +16,22 @@ namespace {
 
 bool close(double a, double b, double relative) { return a == b || std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)); }
 
-target::configuration read_hardware(const fs::path& file) {
-  const auto load = [](const std::string& path) { return sim::timing::input_parts::read_file(path, "Failed to open"); };
-  auto c = target::parse_configuration(load(file.string()), file.string(), target::objects::optional);
-  sim::timing::validate_as_simulator(c);
-  return c;
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  return text;
 }
-void read_network(target::configuration& c, const fs::path& folder) {
-  auto& network = c.chip_config.network_config;
-  const auto file = folder / network.net_config_file_path;
-  const auto text = sim::timing::input_parts::read_file(file, "Failed to open network latency/energy file");
-  network.table = target::parse_network(text, file.string());
+
+/// The same reason in the same words: paths as seen from the case's folder; messages of the JSON library up to their place in
+/// the text; what killed pimsim-nn is refused in words of our own.
+void check_text(const std::string& expected, const std::string& given, const std::string& folder) {
+  if (expected.starts_with("CRASH")) return;
+  std::string text = replaced(replaced(given, folder + "/./", "./"), folder + "/", "");
+  text = replaced(text, folder, ".");
+  std::string wanted = expected;
+  if (const auto exception = wanted.find("uncaught exception: "); exception != std::string::npos) wanted = wanted.substr(exception + 20, wanted.find('\n') - exception - 20);
+  if (const auto json = wanted.find("[json.exception"); json != std::string::npos) wanted = wanted.substr(0, json + 15);
+  if (wanted == "stoi") return;  // a node id that is no number: the reader names it
+  CHECK_MESSAGE(text.starts_with(wanted), "expected: " << wanted << "\ngiven:    " << text);
 }
 
 }  // namespace
@@ -49,9 +53,9 @@ TEST_CASE("the oracle's cases, time and energy to the last printed digit") {
     const auto program_name = expected["args"][0].get<std::string>();
     const bool wrong = !expected["error"].is_null();
     try {
-      auto hardware = read_hardware(folder / expected["args"][1].get<std::string>());
+      auto hardware = sim::timing::read_hardware(folder / expected["args"][1].get<std::string>());
       const auto program = sim::timing::load_timed(folder / program_name, hardware);
-      read_network(hardware, folder);
+      sim::timing::read_network(hardware, folder);
       const auto r = sim::timing::chip(program, hardware).run();
       if (wrong) {
         // Faults of the command line are the tool's business.
@@ -68,6 +72,7 @@ TEST_CASE("the oracle's cases, time and energy to the last printed digit") {
     } catch (const error& e) {
       CHECK_MESSAGE(wrong, "refused: " << e.what());
       ++refused;
+      if (wrong && expected["args"].size() == 2) check_text(expected["error"].get<std::string>(), e.what(), folder.string());
     }
   }
   CHECK(valid == 359);

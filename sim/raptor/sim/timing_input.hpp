@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "raptor/isa/table.hpp"
-#include "raptor/sim/timing/program.hpp"
+#include "raptor/sim/timing_model/program.hpp"
 #include "raptor/support/checked.hpp"
 #include "raptor/support/error.hpp"
 #include "raptor/target/configuration.hpp"
+#include "raptor/target/configuration_json.hpp"
 
 /// Programs for the timing model: artifact directories, pimsim-nn's directories and its single file (plain, gzip or zlib).
 /// Errors carry the texts that pimsim-nn gives for the same fault (TIMING 14.5).
@@ -314,8 +315,34 @@ inline void validate_as_simulator(const target::configuration& c) {
   if (c.chip_config.core_cnt <= 0) throw malformed("ChipConfig not valid");
   const auto& s = c.sim_config;
   if (s.sim_time <= 0 || s.latency_timeout_ms <= 0 || s.report_verbose_level < 0 || (s.sim_mode != 0 && s.sim_mode != 1)) throw malformed("SimConfig not valid");
-  if (core.period <= 0 || core.local_memory_config.data_width == 0 || c.chip_config.global_memory_config.data_width == 0 || core.vector_width == 0 || m.period <= 0 || core.rob_size < 1)
-    throw malformed("a period, width or rob_size of 0: the simulator would hang");
+  if (core.period <= 0 || core.local_memory_config.data_width == 0 || c.chip_config.global_memory_config.data_width == 0 || core.vector_width == 0 || m.period <= 0 || core.rob_size < 0)
+    throw malformed("a period or width of 0, or a negative rob_size: the simulator would hang");
+}
+
+/// The hardware file, validated as the simulator does; its network table is read by read_network, after the program.
+[[nodiscard]] inline target::configuration read_hardware(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  const auto text = input_parts::read_file(file, "Failed to open simulator config");
+  try {
+    [[maybe_unused]] const auto parsed = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& e) {
+    throw input_parts::malformed("Failed to parse simulator config '" + name + "': " + e.what());
+  }
+  auto c = target::parse_configuration(text, name, target::objects::optional);
+  validate_as_simulator(c);
+  return c;
+}
+/// Reads the network file that the hardware file names, relative to its folder.
+inline void read_network(target::configuration& c, const std::filesystem::path& folder) {
+  auto& network = c.chip_config.network_config;
+  const auto file = folder / network.net_config_file_path;
+  const auto text = input_parts::read_file(file, "Failed to open network latency/energy file");
+  try {
+    [[maybe_unused]] const auto parsed = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& e) {
+    throw input_parts::malformed(e.what());
+  }
+  network.table = target::parse_network(text, file.string());
 }
 
 }  // namespace raptor::sim::timing

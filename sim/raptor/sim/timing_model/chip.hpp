@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "raptor/sim/timing/core.hpp"
-#include "raptor/sim/timing/result.hpp"
+#include "raptor/sim/timing_model/core.hpp"
+#include "raptor/sim/timing_model/result.hpp"
 
 /// The chip: units and switches as processes, the network, the global memory, and the order of all that happens in one
 /// instant (TIMING 7, 9, 10, 11).

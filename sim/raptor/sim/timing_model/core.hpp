@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -8,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "raptor/sim/timing/memory_port.hpp"
-#include "raptor/sim/timing/pending.hpp"
-#include "raptor/sim/timing/program.hpp"
+#include "raptor/sim/timing_model/memory_port.hpp"
+#include "raptor/sim/timing_model/pending.hpp"
+#include "raptor/sim/timing_model/program.hpp"
 #include "raptor/support/error.hpp"
 #include "raptor/target/configuration.hpp"
 
