@@ -74,7 +74,7 @@ inline void lower_rows(context& c, model::vertex v, const std::string& name, std
   const auto& n = g.at(v);
   if (!std::holds_alternative<model::gemm>(n.op) && !std::holds_alternative<model::matmul>(n.op)) return false;
   const auto &a = g.at(n.inputs[0]), &b = g.at(n.inputs[1]);
-  if (a.is_constant() || !b.is_constant() || b.sizes.size() != 2 || a.sizes.empty()) return false;
+  if (a.is_constant() || !b.is_constant() || b.sizes.size() != 2 || a.sizes.empty() || element_count(b.sizes) == 0) return false;
   if (const auto* op = std::get_if<model::gemm>(&n.op)) {
     const bool has_c = n.inputs.size() > 2 && n.inputs[2].valid();
     if (op->transpose_a) return false;
