@@ -72,10 +72,10 @@ model_input make_input(const model::graph& g, std::uint64_t seed, const std::str
     } else {
       if (file.size() < at + size)
         throw error(error_code::mismatch, "input_0.bin has " + std::to_string(file.size()) + " bytes, at least " + std::to_string(at + size) + " are needed", directory);
-      std::memcpy(elements.data(), file.data() + at, size);
+      if (size > 0) std::memcpy(elements.data(), file.data() + at, size);  // an empty vector may have no address
     }
     result.bytes.resize(at + size);
-    std::memcpy(result.bytes.data() + at, elements.data(), size);
+    if (size > 0) std::memcpy(result.bytes.data() + at, elements.data(), size);
     result.values.push_back(model::make_value(tensor.sizes, std::move(elements)));
   }
   if (!directory.empty() && file.size() != result.bytes.size())

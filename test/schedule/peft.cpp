@@ -213,3 +213,36 @@ TEST_CASE("PEFT: two thousand tasks on 144 cores") {
   CHECK(check_schedule(g, costs, where) == strings{});
   CHECK(check_capacity(where, needs) == strings{});
 }
+
+TEST_CASE("PEFT on a chip: the mean transfer of equal edges is averaged once, and is the mean") {
+  const target::pim chip(40, 8, 64);
+  task_graph g(4);
+  add_edge(0, 1, task_edge{100}, g);
+  add_edge(0, 2, task_edge{100}, g);
+  add_edge(0, 3, task_edge{7}, g);
+  const chip_costs costs(g, chip);
+  const auto work = [&](const auto& v, std::size_t p) { return costs.work(v, p); };
+  const auto transfer = [&](const auto& e, std::size_t p, std::size_t q) { return costs.transfer(e, p, q); };
+  for (int round = 0; round < 2; ++round)
+    for (const auto& e : graph::out_edges_of(graph::vertex_of<task_graph>{0}, g))
+      CHECK(mean_transfer<task_graph>(costs, e) == mean_transfer<task_graph>(function_costs{40, work, transfer}, e));
+}
+
+TEST_CASE("PEFT on a chip: weights that do not fit are refused before the costs are tabled") {
+  const target::pim chip(4096, 1, 2);
+  task_graph g(6000);
+  for (const auto v : graph::vertices_of(g)) g[v].weights = {{static_cast<std::uint32_t>(v), 1}};
+  const chip_costs chip_of(g, chip);
+  std::int64_t asked = 0;
+  const auto work = [&](const auto& v, std::size_t p) { return ++asked, chip_of.work(v, p); };
+  const auto transfer = [&](const auto& e, std::size_t p, std::size_t q) { return ++asked, chip_of.transfer(e, p, q); };
+  const function_costs costs{4096, work, transfer};
+  try {
+    (void)peft{}(g, costs, resident_weights(weights_of(g, chip)));
+    FAIL("refused");
+  } catch (const error& e) {
+    CHECK(e.code() == error_code::capacity);
+    CHECK(std::string(e.what()).find("6000 crossbars needed, 4096 available") != std::string::npos);
+  }
+  CHECK(asked == 0);
+}

@@ -16,6 +16,7 @@ namespace raptor::schedule {
 struct peft {
   template <graph::directed_graph G, costs_of<G> Costs, capacity_policy Capacity, graph::index_map_of<G> Index>
   [[nodiscard]] placement operator()(const G& g, const Costs& costs, const Capacity& capacity, const Index& index) const {
+    Capacity(capacity).begin(graph::vertex_count(g), detail::processor_count<G>(costs));  // weights that do not fit: before V·P memory is spent
     const auto oct = optimistic_cost_table(g, costs, index);
     std::vector<double> rank(graph::vertex_count(g));
     for (std::size_t task = 0; task < rank.size(); ++task) rank[task] = oct.rank(task);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,8 @@ struct task_edge {
 using task_graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, task, task_edge>;
 
 /// Costs of a graph whose vertices bundle `duration` and whose edges bundle `elements` on a target. Refers to both.
+/// The mean transfer is averaged once for each number of elements: on thousands of cores the edges of one layer are many and alike.
+/// Not for use by several threads at a time.
 template <class G, target::chip_target Target>
 class chip_costs {
  public:
@@ -35,11 +39,21 @@ class chip_costs {
   [[nodiscard]] picoseconds transfer(const graph::edge_of<G>& e, std::size_t from, std::size_t to) const {
     return from == to ? 0 : target_->transfer_time(from, to, (*graph_)[e].elements);
   }
+  [[nodiscard]] picoseconds mean_transfer(const graph::edge_of<G>& e) const {
+    const auto [known, added] = means_.try_emplace((*graph_)[e].elements, 0);
+    if (added) {
+      const auto each = [&](const graph::edge_of<G>& edge, std::size_t from, std::size_t to) { return transfer(edge, from, to); };
+      const auto none = [](const graph::vertex_of<G>&, std::size_t) { return picoseconds{0}; };
+      known->second = raptor::schedule::mean_transfer<G>(function_costs{processors_, none, each}, e);
+    }
+    return known->second;
+  }
 
  private:
   const G* graph_;
   const Target* target_;
   std::size_t processors_;
+  mutable std::map<std::int64_t, picoseconds> means_;  ///< by elements
 };
 
 /// The resident weights of a task graph on a target.
