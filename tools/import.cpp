@@ -1,5 +1,6 @@
 #include "raptor/model/rewrite.hpp"
 #include "raptor/onnx/import.hpp"
+#include "raptor/onnx/operators.hpp"
 #include "tools/pipeline.hpp"
 
 namespace raptor::tools {
@@ -14,5 +15,7 @@ loaded_model load_model(const std::filesystem::path& file, const std::map<std::s
 }
 
 std::pair<std::string, shape> parse_shape(const std::string& text) { return onnx_io::parse_shape_override(text); }
+
+std::string operator_list() { return onnx_io::operator_list(); }
 
 }  // namespace raptor::tools

@@ -29,6 +29,9 @@ struct loaded_model {
 /// "NAME=1x3x224x224". Errors: usage.
 [[nodiscard]] std::pair<std::string, shape> parse_shape(const std::string& text);
 
+/// The operators that the importer knows, as a Markdown table (import.cpp).
+[[nodiscard]] std::string operator_list();
+
 /// Compilation (compile.cpp).
 struct compile_options {
   target::pim_flags flags;

@@ -24,6 +24,7 @@ constexpr const char* conv_strategies[] = {"auto", "legacy", "depthwise", "packe
 void declare(tools::command_line& line) {
   tools::po::options_description output("Output");
   output.add_options()("output,o", value<std::string>(), "directory to write; it appears complete or not at all");
+  output.add_options()("list-ops", "print the ONNX operators that can be imported, with their opsets, and exit");
   line.add(output);
   tools::po::options_description target("Target");
   target.add_options()("core-count", value<std::int64_t>(), "cores on the chip")("crossbar-size", value<std::int64_t>(), "rows and columns of one crossbar")(
@@ -186,6 +187,10 @@ int main(int argc, char** argv) {
     line.add_positional("model", value<std::string>());
     declare(line);
     if (!line.parse(argc, argv)) return tools::exit_success;
+    if (line.has("list-ops")) {
+      std::cout << tools::operator_list();
+      return tools::exit_success;
+    }
     if (!line.has("model")) throw tools::usage_error("no model given");
     if (!line.has("output")) throw tools::usage_error("no output directory given: use -o OUTDIR");
     const progress report(line);

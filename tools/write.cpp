@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "raptor/communication/text.hpp"
@@ -13,11 +14,12 @@ namespace raptor::tools {
 
 namespace {
 
-/// A directory that holds one text file.
-void write_text_directory(const std::filesystem::path& directory, const std::string& file, std::string_view text) {
+/// A directory that holds one text file, and constants.bin where the text refers to constants by number.
+void write_text_directory(const std::filesystem::path& directory, const std::string& file, std::string_view text, std::span<const float> constants = {}) {
   const auto replaceable = [&](const std::filesystem::path& path) { return std::filesystem::is_regular_file(path / file); };
   emit::atomic_directory out(directory, replaceable, ("directory with " + file).c_str());
   emit::write_file(out.path() / file, text);
+  if (!constants.empty()) emit::write_file(out.path() / "constants.bin", std::as_bytes(constants));
   out.commit();
 }
 
@@ -60,7 +62,8 @@ void write_spatial(const compilation& c, const std::filesystem::path& directory)
   write_text_directory(directory, "spatial.txt", communication::to_text(c.computes, c.schedule).text);
 }
 void write_program(const compilation& c, const std::filesystem::path& directory) {
-  write_text_directory(directory, "program.txt", program::to_text(c.realized).text);
+  const auto form = program::to_text(c.realized);
+  write_text_directory(directory, "program.txt", form.text, form.constants);
 }
 void write_bound(const compilation& c, const std::filesystem::path& directory, const std::vector<emit::extra_file>& extra) {
   emit::write_bound(c.image.bound, directory, extra);

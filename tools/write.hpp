@@ -10,7 +10,7 @@
 /// What raptor-compile leaves on the disk (write.cpp, verify.cpp): text forms, the bound program, the artifact directory.
 namespace raptor::tools {
 
-/// spatial.txt, program.txt: directories with one file, complete or not at all.
+/// spatial.txt, program.txt (with constants.bin where it refers to one): directories, complete or not at all.
 void write_spatial(const compilation& c, const std::filesystem::path& directory);
 void write_program(const compilation& c, const std::filesystem::path& directory);
 /// bound.txt, weights/ and what a later --pim-only-codegen passes on.

@@ -80,10 +80,11 @@ class realization {
       if (values[v].result >= 0) global_[v] = program_.outputs.at(static_cast<std::size_t>(values[v].result)).buffer;
   }
 
-  /// The part of a tile's box that its core stores: padding belongs to a buffer only within the rows of a strip.
+  /// The part of a tile's box that its core stores: padding belongs to a buffer only within the rows of a strip, where windows may lie
+  /// wholly in it.
   [[nodiscard]] static box stored(const box& touched, const lowering::value& v) {
     box inside = intersect(touched, whole(v.sizes));
-    if (v.layout == layout::physical::nhwc_row_strip && !is_empty(inside)) inside[3] = touched[3];
+    if (v.layout == layout::physical::nhwc_row_strip) inside[3] = touched[3];
     return inside;
   }
 

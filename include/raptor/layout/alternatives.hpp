@@ -90,6 +90,9 @@ namespace detail {
   } else if (std::holds_alternative<model::lrn>(n.op)) {
     result[0].cost = pixels * 8;
     result.push_back(uniform(strip, strip, pixels * 4));
+  } else if (const auto* up = std::get_if<model::upsample>(&n.op)) {
+    result[0].cost = pixels * static_cast<double>(sizes[1]);
+    if (up->factors[0] == 1 && up->factors[1] == 1) result.push_back(uniform(strip, strip, pixels));
   } else if (const auto* shuffle = std::get_if<model::channel_shuffle>(&n.op)) {
     result.push_back(uniform(strip, strip, pixels * static_cast<double>(shuffle->groups)));
   }

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "raptor/lowering/elementary_functions.hpp"
 #include "raptor/lowering/pieces.hpp"
 
 /// Element-wise operators of one and two operands, with NumPy broadcasting, on dense tensors and on image rows.
@@ -31,6 +33,7 @@ struct element_wise_request {
   std::vector<float> fills;            ///< elements that f needs as vectors
   std::size_t scratch = 0;             ///< vectors that f needs for itself
   std::string part;                    ///< see compute_name
+  bool fixed_length = false;           ///< f needs runs of a constant length, as with fills
 };
 
 namespace detail {
@@ -73,7 +76,7 @@ void element_wise_dense(context& c, model::vertex v, std::uint32_t result, const
   }
   const auto inner = elements_from(sizes, run);
   // A run may go on over the tile's extent in the last lane dimension where everything is complete there too.
-  bool whole_extent = run == lanes && lanes > 0 && request.fills.empty();
+  bool whole_extent = run == lanes && lanes > 0 && request.fills.empty() && !request.fixed_length;
   for (std::size_t s = 0; s < request.sources.size(); ++s)
     whole_extent = whole_extent && complete[s] && size_of(request.sources[s], lanes - 1) == sizes[lanes - 1];
 
@@ -155,7 +158,7 @@ void element_wise_rows(context& c, model::vertex v, std::uint32_t result, const 
   std::vector<role> roles;
   std::vector<std::uint32_t> accesses;
   std::vector<shape> constant_sizes(request.sources.size());
-  bool repeats = !request.fills.empty();
+  bool repeats = !request.fills.empty() || request.fixed_length;
   for (std::size_t s = 0; s < request.sources.size(); ++s) {
     const value from = c.out.values()[request.sources[s]];
     if (from.from == origin::constant) {
@@ -227,7 +230,7 @@ void element_wise(context& c, model::vertex v, std::uint32_t result, const eleme
 }
 
 /// Operators of one operand. leaky_relu: max(x, alpha · x) for 0 < alpha ≤ 1, else relu(x) + alpha · min(x, 0).
-/// clip: bounds of infinite or largest magnitude are left out.
+/// clip: bounds of infinite or largest magnitude are left out. Other functions: elementary_function.
 inline void lower(const model::unary& op, model::vertex v, context& c) {
   require_floats(c, v);
   const auto& n = c.model.at(v);
@@ -269,6 +272,15 @@ inline void lower(const model::unary& op, model::vertex v, context& c) {
         if (above) r.k.clamp(isa::opcode::vrsu, r.d, below ? r.d : r.in[0], op.b, r.length);
       });
     }
+    default: break;
+  }
+  if (elementary_function::covers(op.kind)) {
+    request.fixed_length = true;
+    std::optional<elementary_function> f;
+    return element_wise(c, v, result, request, [&](const element_run& r) {
+      if (!f) f.emplace(r.k, op, r.length.constant(), place_of(c, v));
+      f->apply_run(r.k, r.d, r.in[0], r.length.constant());
+    });
   }
   throw error(error_code::internal, "unknown unary operator", place_of(c, v));
 }

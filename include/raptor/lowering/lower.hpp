@@ -12,7 +12,9 @@
 #include "raptor/lowering/movement.hpp"
 #include "raptor/lowering/normalization.hpp"
 #include "raptor/lowering/pooling.hpp"
+#include "raptor/lowering/reduction.hpp"
 #include "raptor/lowering/softmax.hpp"
+#include "raptor/lowering/upsampling.hpp"
 
 namespace raptor::lowering {
 

@@ -332,13 +332,27 @@ inline void pool_planes(context& c, model::vertex v, std::uint32_t x_value, std:
   c.add(v, k);
 }
 
+/// A pool none of whose windows meets the image: one number everywhere. Lanes are the images, or their rows in strips.
+inline void pool_nothing(context& c, model::vertex v, std::uint32_t result, float everywhere) {
+  const shape sizes = c.out.values()[result].sizes;
+  const bool rows = in_rows(c, v);
+  kernel_builder k(compute_name(c, v), rows ? shape{sizes[0], sizes[2]} : shape{sizes[0]});
+  k.current().most.assign(k.current().lanes.size(), 1);
+  std::vector<affine> low(sizes.size()), high(sizes.begin(), sizes.end());
+  low[0] = tile_begin(0), high[0] = tile_end(0);
+  if (rows) low[2] = tile_begin(1), high[2] = tile_end(1);
+  const auto y = k.writes(result, low, high);
+  k.fill(k.at(y, low), everywhere, element_count(sizes) / (rows ? sizes[0] * sizes[2] : sizes[0]));
+  c.add(v, k);
+}
+
 }  // namespace detail
 
 /// Maximum and average pools over any number of spatial axes; image rows for two of them. Windows without any element of the image
 /// give the lowest float (maximum) or 0 (average). An average is the sum times the reciprocal of the count: relative error below
 /// 2^-22 on top of the sum's.
-/// Errors: mismatch, where attributes and shapes contradict each other; unsupported, where no window meets the image;
-/// capacity, where a padded row or plane is beyond pool_buffer_elements.
+/// Errors: mismatch, where attributes and shapes contradict each other; capacity, where a padded row or plane is beyond
+/// pool_buffer_elements.
 inline void lower(const model::pool& op, model::vertex v, context& c) {
   require_floats(c, v);
   const auto& n = c.model.at(v);
@@ -362,7 +376,7 @@ inline void lower(const model::pool& op, model::vertex v, context& c) {
     require(axis.kernel > 0 && axis.stride > 0 && axis.dilation > 0 && axis.begin >= 0 && axis.end >= 0,
             "kernel, strides and dilations of a pool must be positive, pads not negative");
     const auto trimmed = axis.trimmed();
-    if (!trimmed) throw error(error_code::unsupported, "no window of the pool meets the image", place_of(c, v));
+    if (!trimmed) return detail::pool_nothing(c, v, result, op.kind == model::pool_kind::max ? std::numeric_limits<float>::lowest() : 0.0F);
     p.all.push_back(axis);
     p.trimmed.push_back(*trimmed);
     for (std::int64_t o = 0; o < axis.out; ++o) some_window_is_empty = some_window_is_empty || axis.taps(o, 0, 0) == 0;

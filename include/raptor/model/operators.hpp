@@ -31,9 +31,12 @@ struct binary {
   binary_kind kind = binary_kind::add;
 };
 
-enum class unary_kind : std::uint8_t { relu, leaky_relu, clip, sigmoid, tanh, identity };
+enum class unary_kind : std::uint8_t {
+  relu, leaky_relu, clip, sigmoid, tanh, identity,
+  exponential, exponential_minus_one, logarithm, square_root, reciprocal, power, error_function, softplus, sign, floor, round
+};
 /// Element-wise of one input. `a`, `b`: leaky_relu: a = alpha; clip: a = lower bound, b = upper bound
-/// (-infinity and +infinity where the file has none).
+/// (-infinity and +infinity where the file has none); power: x^a; round: halves to even.
 struct unary {
   unary_kind kind = unary_kind::identity;
   float a = 0, b = 0;
@@ -64,6 +67,17 @@ struct lrn {
   float alpha = 1e-4F, beta = 0.75F, bias = 1;
 };
 
+enum class reduce_kind : std::uint8_t { sum, mean, maximum, product };
+/// Reduction over the axes [first, last) together; they stay, with size 1.
+struct reduce {
+  reduce_kind kind = reduce_kind::sum;
+  std::int64_t first = 0, last = 1;
+};
+/// output[i…] = input[i / factor…], one integer factor an axis: nearest-neighbour enlargement.
+struct upsample {
+  axis_values factors;
+};
+
 /// Same elements in row-major order, shape of the output tensor. Flatten, Squeeze, Unsqueeze and Reshape.
 struct reshape {};
 /// output axis i is input axis permutation[i].
@@ -91,14 +105,19 @@ struct channel_shuffle {
 };
 
 using operation = std::variant<convolution, gemm, matmul, binary, unary, softmax, pool, batch_normalization, lrn,
-                               reshape, transpose, concat, slice, pad, channel_shuffle>;
+                               reshape, transpose, concat, slice, pad, channel_shuffle, reduce, upsample>;
 
 [[nodiscard]] constexpr const char* name(binary_kind kind) noexcept {
   constexpr const char* names[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "prelu"};
   return names[static_cast<std::size_t>(kind)];
 }
 [[nodiscard]] constexpr const char* name(unary_kind kind) noexcept {
-  constexpr const char* names[] = {"relu", "leaky_relu", "clip", "sigmoid", "tanh", "identity"};
+  constexpr const char* names[] = {"relu", "leaky_relu", "clip", "sigmoid", "tanh", "identity", "exponential", "exponential_minus_one", "logarithm",
+                                   "square_root", "reciprocal", "power", "error_function", "softplus", "sign", "floor", "round"};
+  return names[static_cast<std::size_t>(kind)];
+}
+[[nodiscard]] constexpr const char* name(reduce_kind kind) noexcept {
+  constexpr const char* names[] = {"reduce_sum", "reduce_mean", "reduce_maximum", "reduce_product"};
   return names[static_cast<std::size_t>(kind)];
 }
 /// Name of the operator, for reports: "convolution", "add", "relu", …
@@ -119,6 +138,8 @@ using operation = std::variant<convolution, gemm, matmul, binary, unary, softmax
     std::string operator()(const slice&) const { return "slice"; }
     std::string operator()(const pad&) const { return "pad"; }
     std::string operator()(const channel_shuffle&) const { return "channel_shuffle"; }
+    std::string operator()(const reduce& r) const { return model::name(r.kind); }
+    std::string operator()(const upsample&) const { return "upsample"; }
   } visitor;
   return std::visit(visitor, op);
 }

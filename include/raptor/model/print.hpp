@@ -31,6 +31,7 @@ struct attribute_text {
   }
   std::string operator()(const unary& o) const {
     if (o.kind == unary_kind::clip) return "[" + number(o.a) + "," + number(o.b) + "]";
+    if (o.kind == unary_kind::power) return "exponent=" + number(o.a);
     return o.kind == unary_kind::leaky_relu ? "alpha=" + number(o.a) : "";
   }
   std::string operator()(const softmax& o) const { return "axes=[" + std::to_string(o.first) + "," + std::to_string(o.last) + ")"; }
@@ -47,6 +48,8 @@ struct attribute_text {
     return std::string(modes[static_cast<std::size_t>(o.mode)]) + " begin=" + list(o.begin) + " end=" + list(o.end) + " value=" + number(o.value);
   }
   std::string operator()(const channel_shuffle& o) const { return "groups=" + std::to_string(o.groups); }
+  std::string operator()(const reduce& o) const { return "axes=[" + std::to_string(o.first) + "," + std::to_string(o.last) + ")"; }
+  std::string operator()(const upsample& o) const { return "factors=" + list(o.factors); }
   std::string operator()(const matmul&) const { return {}; }
   std::string operator()(const binary&) const { return {}; }
   std::string operator()(const reshape&) const { return {}; }

@@ -5,6 +5,7 @@
 
 #include "raptor/model/operators.hpp"
 #include "raptor/model/reference_value.hpp"
+#include "raptor/model/shape_inference.hpp"
 
 /// Reference evaluation of element-wise operators and of the normalizations. Computed in double, rounded once to f32.
 namespace raptor::model::reference {
@@ -91,6 +92,17 @@ namespace raptor::model::reference {
     case unary_kind::sigmoid: return 1 / (1 + std::exp(-x));
     case unary_kind::tanh: return std::tanh(x);
     case unary_kind::identity: return x;
+    case unary_kind::exponential: return std::exp(x);
+    case unary_kind::exponential_minus_one: return std::expm1(x);
+    case unary_kind::logarithm: return std::log(x);
+    case unary_kind::square_root: return std::sqrt(x);
+    case unary_kind::reciprocal: return 1 / x;
+    case unary_kind::power: return std::pow(x, double{op.a});
+    case unary_kind::error_function: return std::erf(x);
+    case unary_kind::softplus: return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    case unary_kind::sign: return x > 0 ? 1 : x < 0 ? -1 : x;
+    case unary_kind::floor: return std::floor(x);
+    case unary_kind::round: return std::nearbyint(x);
   }
   throw error(error_code::internal, "unknown unary operator", c.place);
 }
@@ -133,6 +145,31 @@ namespace raptor::model::reference {
       }
   }
   return make_value(sizes, std::move(out));
+}
+
+/// Sums, means and products in double, in order; NaN in a maximum is kept.
+[[nodiscard]] inline tensor_value evaluate(const reduce& op, const call& c) {
+  const auto& sizes = c.input(0).sizes;
+  const auto& x = c.floats(0);
+  const shape result = reduce_shape(op, sizes);
+  c.expect_output(result);
+  std::vector<float> out(c.count(result));
+  if (!out.empty()) {
+    const auto length = at(element_count(std::span(sizes).subspan(at(op.first), at(op.last - op.first))));
+    const auto stride = at(element_count(std::span(sizes).subspan(at(op.last))));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto first = i / stride * stride * length + i % stride;
+      double value = op.kind == reduce_kind::product ? 1 : op.kind == reduce_kind::maximum ? double{x[first]} : 0;
+      for (std::size_t k = 0; k < length; ++k) {
+        const double element = x[first + k * stride];
+        if (op.kind == reduce_kind::product) value *= element;
+        else if (op.kind == reduce_kind::maximum) value = std::isnan(value) || value > element ? value : element;
+        else value += element;
+      }
+      out[i] = static_cast<float>(op.kind == reduce_kind::mean ? value / static_cast<double>(length) : value);
+    }
+  }
+  return make_value(result, std::move(out));
 }
 
 [[nodiscard]] inline tensor_value evaluate(const batch_normalization& op, const call& c) {

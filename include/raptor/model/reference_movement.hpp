@@ -48,6 +48,18 @@ template <class Source>
   return gather_axes(c, in, strides, 0, [](std::size_t, std::int64_t i) { return i; });
 }
 
+[[nodiscard]] inline tensor_value evaluate(const upsample& op, const call& c) {
+  const auto& in = c.input(0);
+  shape sizes = in.sizes;
+  c.require(op.factors.size() == sizes.size(), "not one factor an axis");
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    c.require(op.factors[d] > 0, "a factor is not positive");
+    sizes[d] = checked::multiply(sizes[d], op.factors[d]);
+  }
+  c.expect_output(sizes);
+  return gather_axes(c, in, row_major_strides(in.sizes), 0, [&](std::size_t d, std::int64_t i) { return i / op.factors[d]; });
+}
+
 [[nodiscard]] inline tensor_value evaluate(const channel_shuffle& op, const call& c) {
   const auto& in = c.input(0);
   c.require(in.sizes.size() >= 2 && op.groups > 0 && in.sizes[1] % op.groups == 0, "the groups do not divide the channels");

@@ -261,6 +261,25 @@ struct slice_axis {
   return result;
 }
 
+/// The axes [first, last) become 1. Only a sum and a product of nothing are defined.
+[[nodiscard]] inline shape reduce_shape(const reduce& op, shape x) {
+  if (op.first < 0 || op.last < op.first || op.last > static_cast<std::int64_t>(x.size())) shape_mismatch("axes of a reduction are out of range", {x});
+  for (auto d = static_cast<std::size_t>(op.first); d < static_cast<std::size_t>(op.last); ++d) {
+    if (x[d] == 0 && (op.kind == reduce_kind::mean || op.kind == reduce_kind::maximum)) shape_mismatch("mean or maximum of nothing", {x});
+    x[d] = 1;
+  }
+  return x;
+}
+/// Each axis times its factor.
+[[nodiscard]] inline shape upsample_shape(const upsample& op, shape x) {
+  if (op.factors.size() != x.size()) shape_mismatch("enlargement needs one factor an axis", {shape(op.factors), x});
+  for (std::size_t d = 0; d < x.size(); ++d) {
+    if (op.factors[d] < 1) shape_mismatch("factors of an enlargement must be at least 1", {shape(op.factors), x});
+    x[d] = checked::multiply(x[d], op.factors[d]);
+  }
+  return checked_shape(std::move(x));
+}
+
 namespace detail {
 /// Least and most number of inputs of an operator.
 struct arity {
@@ -317,6 +336,8 @@ struct arity {
     std::optional<shape> operator()(const concat& o) const { return concat_shape(o, in); }
     std::optional<shape> operator()(const slice&) const { return std::nullopt; }
     std::optional<shape> operator()(const pad& o) const { return pad_shape(o, in[0]); }
+    std::optional<shape> operator()(const reduce& o) const { return reduce_shape(o, in[0]); }
+    std::optional<shape> operator()(const upsample& o) const { return upsample_shape(o, in[0]); }
     std::optional<shape> operator()(const channel_shuffle& o) const {
       if (in[0].size() != 4 || o.groups < 1 || in[0][1] % o.groups != 0) shape_mismatch("channel shuffle needs rank 4 and channels divisible by its groups", in);
       return in[0];

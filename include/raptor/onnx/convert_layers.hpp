@@ -93,20 +93,6 @@ inline tensor_id whole_image_pool(node_context& c, tensor_id t, pool_kind kind) 
 inline void global_pool(node_context& c) {
   c.result(whole_image_pool(c, c.input(0), c.op() == "GlobalAveragePool" ? pool_kind::average : pool_kind::max));
 }
-/// ReduceMean over all spatial axes of an image: a global average pool.
-inline void reduce_mean(node_context& c) {
-  const shape x = c.sizes(0);
-  const bool keep = c.integer("keepdims", 1) != 0;
-  auto axes = c.attribute_or_input("axes", 17, 1).value_or(axis_values{});
-  const bool nothing = c.integer("noop_with_empty_axes", 0) != 0;
-  for (auto& axis : axes) axis = resolve_axis(axis, x.size());
-  std::sort(axes.begin(), axes.end());
-  if (axes.empty() && nothing) return c.result(c.add(unary{unary_kind::identity, 0, 0}, {c.input(0)}));
-  const bool image = (x.size() == 3 && axes == axis_values{2}) || (x.size() == 4 && axes == axis_values{2, 3});
-  if (!image) c.unsupported("mean over axes other than all spatial axes of an image (rank " + std::to_string(x.size()) + ")");
-  const auto pooled = whole_image_pool(c, c.input(0), pool_kind::average);
-  c.result(keep ? pooled : c.reshaped(pooled, {x[0], x[1]}));
-}
 
 /// Second operand of an element-wise operator before opset 7: `broadcast` allows a smaller one, aligned at `axis`.
 inline tensor_id legacy_operand(node_context& c, tensor_id a, tensor_id b) {
@@ -127,18 +113,6 @@ template <binary_kind Kind>
 void arithmetic(node_context& c) {
   const auto a = c.input(0);
   c.result(c.add(binary{Kind}, {a, legacy_operand(c, a, c.input(1))}));
-}
-/// Constants fold; a computed base takes the exponents 1, 2 and 3, as products.
-inline void power(node_context& c) {
-  const auto x = c.input(0), y = legacy_operand(c, x, c.input(1));
-  if (c.at(x).is_constant() && c.at(y).is_constant()) return c.result(c.add(binary{binary_kind::power}, {x, y}));
-  const shape sizes = c.at(x).sizes;
-  const bool scalar = c.at(y).is_constant() && element_count(c.at(y).sizes) == 1 && broadcast_shape(sizes, c.at(y).sizes) == sizes;
-  const float exponent = !scalar ? 0.0F : c.at(y).type == element_type::f32 ? c.at(y).data->floats()[0] : static_cast<float>(c.at(y).data->integers()[0]);
-  if (exponent != 1 && exponent != 2 && exponent != 3) c.unsupported("exponents other than the constants 1, 2 and 3");
-  auto value = exponent == 1 ? c.add(unary{unary_kind::identity, 0, 0}, {x}) : c.add(binary{binary_kind::multiply}, {x, x});
-  if (exponent == 3) value = c.add(binary{binary_kind::multiply}, {value, x});
-  c.result(value);
 }
 /// Sum, Max, Min of one or more operands.
 template <binary_kind Kind>

@@ -2,11 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "raptor/onnx/convert_constant.hpp"
+#include "raptor/onnx/convert_functions.hpp"
 #include "raptor/onnx/convert_layers.hpp"
 #include "raptor/onnx/convert_movement.hpp"
+#include "raptor/onnx/convert_resampling.hpp"
 #include "raptor/onnx/node_context.hpp"
 
 namespace raptor::onnx_io {
@@ -31,39 +34,52 @@ inline constexpr operator_row operator_table[] = {
     {"Add", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::add>},
     {"And", 7, 0, 2, 2, convert::compare, "constants"},
     {"AveragePool", 1, 0, 1, 1, convert::max_or_average_pool, "one or two spatial axes"},
-    {"BatchNormalization", 1, 0, 5, 5, convert::batch_norm, "inference"},
+    {"BatchNormalization", 1, 0, 5, 5, convert::any_batch_norm, "inference"},
     {"Cast", 1, 0, 1, 1, convert::cast, "between floating types, or of constants"},
-    {"Ceil", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Ceil", 1, 0, 1, 1, convert::elementary},
+    {"Celu", 12, 0, 1, 1, convert::smooth_activation},
     {"Clip", 1, 0, 1, 3, convert::clip},
     {"Concat", 1, 0, 1, many, convert::concat_node},
     {"Constant", 1, 0, 0, 0, convert::constant_node, "dense numbers"},
     {"ConstantOfShape", 9, 0, 1, 1, convert::constant_of_shape, "constant shape"},
-    {"Conv", 1, 0, 2, 3, convert::conv, "one or two spatial axes"},
-    {"Div", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::divide>},
+    {"Conv", 1, 0, 2, 3, convert::any_conv, "one or two spatial axes"},
+    {"ConvTranspose", 1, 0, 2, 3, convert::conv_transpose, "one or two spatial axes"},
+    {"DepthToSpace", 1, 0, 1, 1, convert::depth_to_space},
+    {"Div", 1, 0, 2, 2, convert::divide},
     {"Dropout", 1, 0, 1, 3, convert::dropout, "inference, without mask"},
+    {"Elu", 1, 0, 1, 1, convert::smooth_activation},
     {"Equal", 7, 0, 2, 2, convert::compare, "constants"},
-    {"Exp", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Erf", 9, 0, 1, 1, convert::smooth_activation},
+    {"Exp", 1, 0, 1, 1, convert::elementary},
     {"Expand", 8, 0, 2, 2, convert::expand, "constant shape"},
     {"Flatten", 1, 0, 1, 1, convert::flatten},
-    {"Floor", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Floor", 1, 0, 1, 1, convert::elementary},
     {"Gather", 1, 0, 2, 2, convert::gather, "constant indices"},
+    {"Gelu", 20, 0, 1, 1, convert::smooth_activation},
     {"Gemm", 1, 0, 2, 3, convert::gemm_node},
     {"GlobalAveragePool", 1, 0, 1, 1, convert::global_pool, "one or two spatial axes"},
     {"GlobalMaxPool", 1, 0, 1, 1, convert::global_pool, "one or two spatial axes"},
     {"Greater", 7, 0, 2, 2, convert::compare, "constants"},
     {"GreaterOrEqual", 12, 0, 2, 2, convert::compare, "constants"},
+    {"GroupNormalization", 18, 0, 3, 3, convert::group_normalization},
     {"HardSigmoid", 1, 0, 1, 1, convert::hard_sigmoid},
     {"HardSwish", 14, 0, 1, 1, convert::hard_swish},
     {"Identity", 1, 0, 1, 1, convert::identity},
+    {"InstanceNormalization", 1, 0, 3, 3, convert::instance_normalization},
     {"LRN", 1, 0, 1, 1, convert::lrn_node},
+    {"LayerNormalization", 17, 0, 2, 3, convert::layer_normalization},
     {"LeakyRelu", 1, 0, 1, 1, convert::leaky_relu},
     {"Less", 7, 0, 2, 2, convert::compare, "constants"},
     {"LessOrEqual", 12, 0, 2, 2, convert::compare, "constants"},
-    {"Log", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Log", 1, 0, 1, 1, convert::elementary},
+    {"LogSoftmax", 1, 0, 1, 1, convert::log_softmax},
     {"MatMul", 1, 0, 2, 2, convert::matmul_node},
     {"Max", 1, 0, 1, many, convert::variadic<model::binary_kind::maximum>},
     {"MaxPool", 1, 0, 1, 1, convert::max_or_average_pool, "one or two spatial axes, without indices"},
+    {"Mean", 1, 0, 1, many, convert::mean_of_operands},
+    {"MeanVarianceNormalization", 9, 0, 1, 1, convert::mean_variance_normalization},
     {"Min", 1, 0, 1, many, convert::variadic<model::binary_kind::minimum>},
+    {"Mish", 18, 0, 1, 1, convert::smooth_activation},
     {"Mod", 10, 0, 2, 2, convert::modulo, "constants"},
     {"Mul", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::multiply>},
     {"Neg", 1, 0, 1, 1, convert::constant_function},
@@ -71,25 +87,35 @@ inline constexpr operator_row operator_table[] = {
     {"Or", 7, 0, 2, 2, convert::compare, "constants"},
     {"PRelu", 1, 0, 2, 2, convert::prelu},
     {"Pad", 1, 0, 1, 4, convert::pad_node, "modes constant, reflect, edge; constant pads"},
-    {"Pow", 1, 0, 2, 2, convert::power, "exponents 1, 2, 3, or constants"},
+    {"Pow", 1, 0, 2, 2, convert::general_power, "one constant exponent, or constants"},
     {"Range", 11, 0, 3, 3, convert::range, "constants"},
-    {"Reciprocal", 1, 0, 1, 1, convert::constant_function, "constants"},
-    {"ReduceMax", 1, 0, 1, 2, convert::constant_reduce, "constants"},
-    {"ReduceMean", 1, 0, 1, 2, convert::reduce_mean, "all spatial axes of an image"},
-    {"ReduceMin", 1, 0, 1, 2, convert::constant_reduce, "constants"},
-    {"ReduceProd", 1, 0, 1, 2, convert::constant_reduce, "constants"},
-    {"ReduceSum", 1, 0, 1, 2, convert::constant_reduce, "constants"},
+    {"Reciprocal", 1, 0, 1, 1, convert::elementary},
+    {"ReduceL1", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceL2", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceLogSum", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceLogSumExp", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceMax", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceMean", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceMin", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceProd", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceSum", 1, 0, 1, 2, convert::reduction, "constant axes"},
+    {"ReduceSumSquare", 1, 0, 1, 2, convert::reduction, "constant axes"},
     {"Relu", 1, 0, 1, 1, convert::activation<model::unary_kind::relu>},
     {"Reshape", 1, 0, 1, 2, convert::reshape_node, "constant shape"},
-    {"Round", 11, 0, 1, 1, convert::constant_function, "constants"},
+    {"Resize", 10, 0, 1, 4, convert::resize, "constant scales, sizes and roi; no extrapolation, no antialias"},
+    {"Round", 11, 0, 1, 1, convert::elementary},
+    {"Selu", 1, 0, 1, 1, convert::smooth_activation},
     {"Shape", 1, 0, 1, 1, convert::shape_of},
     {"Sigmoid", 1, 0, 1, 1, convert::activation<model::unary_kind::sigmoid>},
-    {"Sign", 9, 0, 1, 1, convert::constant_function, "constants"},
+    {"Sign", 9, 0, 1, 1, convert::elementary},
     {"Size", 1, 0, 1, 1, convert::size_of},
     {"Slice", 1, 0, 1, 5, convert::slice_node, "constant starts, ends, axes and steps"},
     {"Softmax", 1, 0, 1, 1, convert::softmax_node},
+    {"Softplus", 1, 0, 1, 1, convert::smooth_activation},
+    {"Softsign", 1, 0, 1, 1, convert::smooth_activation},
+    {"SpaceToDepth", 1, 0, 1, 1, convert::space_to_depth},
     {"Split", 1, 0, 1, 2, convert::split, "constant lengths"},
-    {"Sqrt", 1, 0, 1, 1, convert::constant_function, "constants"},
+    {"Sqrt", 1, 0, 1, 1, convert::elementary},
     {"Squeeze", 1, 0, 1, 2, convert::squeeze, "constant axes"},
     {"Sub", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::subtract>},
     {"Sum", 1, 0, 1, many, convert::variadic<model::binary_kind::add>},
@@ -97,6 +123,7 @@ inline constexpr operator_row operator_table[] = {
     {"Tile", 6, 0, 2, 2, convert::tile, "constant repeats"},
     {"Transpose", 1, 0, 1, 1, convert::transpose_node},
     {"Unsqueeze", 1, 0, 1, 2, convert::unsqueeze, "constant axes"},
+    {"Upsample", 7, 9, 1, 2, convert::upsample_node, "constant scales"},
     {"Where", 9, 0, 3, 3, convert::where, "constants"},
     {"Xor", 7, 0, 2, 2, convert::compare, "constants"},
 };
@@ -112,6 +139,16 @@ inline constexpr operator_row operator_table[] = {
   for (const auto& row : operator_table)
     if (row.op == op) return true;
   return false;
+}
+
+/// The table in Markdown, as `raptor-compile --list-ops` prints it and the README holds it.
+[[nodiscard]] inline std::string operator_list() {
+  std::string text = "| operator | opsets | what is supported |\n|---|---|---|\n";
+  for (const auto& row : operator_table) {
+    text += "| " + std::string(row.op) + " | " + std::to_string(row.since) + (row.until == 0 ? " and later" : " to " + std::to_string(row.until));
+    text += " | " + (row.limits.empty() ? "all of inference" : std::string(row.limits)) + " |\n";
+  }
+  return text;
 }
 
 }  // namespace raptor::onnx_io

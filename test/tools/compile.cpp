@@ -1,0 +1,243 @@
+// raptor-compile: what it writes, what it refuses, and what it then leaves behind.
+#include "support.hpp"
+
+#include <iostream>
+#include <set>
+
+#include "raptor/onnx/builder.hpp"
+
+using namespace tools_test;
+using raptor::onnx_io::model_builder;
+using strings = std::vector<std::string>;
+
+namespace {
+
+/// A failure: status 1, nothing on standard output, the block with its first line on standard error, nothing written at `out`.
+outcome check_failure(const strings& arguments, const std::string& part, const std::string& out) {
+  const auto result = run("raptor-compile", arguments);
+  CAPTURE(result.err);
+  CHECK(result.status == 1);
+  CHECK(result.out.empty());
+  CHECK(result.err.rfind("raptor-compile: error: ", 0) == 0);
+  CHECK(contains(result.err, part));
+  CHECK_FALSE(fs::exists(out));
+  return result;
+}
+
+std::string save(const temporary_folder& folder, const std::string& name, model_builder&& b) {
+  const auto model = std::move(b).take();
+  write(folder / name, model.SerializeAsString());
+  return folder / name;
+}
+
+const fs::path targets = fs::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets";
+bool targets_absent() {
+  if (fs::exists(targets / "p144.json")) return false;
+  std::cout << "SKIPPED: shared folder absent\n";
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("the artifact directory, silent where standard error is no terminal") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "lenet5");
+  const auto before = contents(model);
+  const auto result = run("raptor-compile", strings{model, "-o", folder / "out"} + small_chip);
+  CHECK(result.status == 0);
+  CHECK(result.out.empty());
+  CHECK(result.err.empty());
+  CHECK(contents(model) == before);
+  CHECK(folder.names() == strings{"lenet5.onnx", "out"});
+  std::set<std::string> top;
+  for (const auto& entry : fs::directory_iterator(folder / "out")) top.insert(entry.path().filename().string());
+  std::set<std::string> expected{"config.json", "memory.bin", "weights", "reports", "summary.json"};
+  for (int c = 0; c < 6; ++c) expected.insert({"core_" + std::to_string(c), "core_" + std::to_string(c) + ".pim"});
+  CHECK(top == expected);
+  CHECK(fs::exists(folder / "out/reports/memory_report.txt"));
+  CHECK(fs::exists(folder / "out/reports/conv_lowering.txt"));
+
+  // Again with everything on: the first artifact is replaced as a whole, progress goes to standard error.
+  const auto more = run("raptor-compile", strings{model, "--output", folder / "out", "-v", "--pim-emit-json", "--verify-each", "--pim-memory-report=none",
+                                                  "--pim-report-conv-lowering=false", "--pim-detect-communication-deadlock",
+                                                  "--pim-verify-bufferization-copy-freedom", "--pim-export-spatial-dataflow=all", "--EmitPimCodegen"} +
+                                              small_chip);
+  CHECK(more.status == 0);
+  CHECK(lines(more.out).size() == 2);
+  CHECK(contains(more.out, "no communication deadlock\n"));
+  CHECK(contains(more.out, "none inserted\n"));
+  CHECK(contains(more.err, "raptor-compile: scheduled\n"));
+  CHECK(fs::exists(folder / "out/core_5.json"));
+  CHECK_FALSE(fs::exists(folder / "out/reports/memory_report.txt"));
+  CHECK_FALSE(fs::exists(folder / "out/reports/conv_lowering.txt"));
+  for (const std::string n : {"1", "2", "3", "4"})
+    for (const std::string kind : {"nodes", "edges"}) CHECK(fs::file_size(folder / ("out/reports/spatial" + n + "_" + kind + ".csv")) > 0);
+}
+
+TEST_CASE("the same bytes every time, and by way of the bound program") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "demo");
+  const auto flags = strings{"--pim-emit-json", "--pim-export-spatial-dataflow=all"} + small_chip;
+  for (const char* name : {"a", "b"}) REQUIRE(run("raptor-compile", strings{model, "-o", folder / name} + flags).status == 0);
+  REQUIRE(run("raptor-compile", strings{model, "-o", folder / "bound", "--EmitPimBufferized", "--pim-export-spatial-dataflow=all"} + small_chip).status == 0);
+  CHECK(fs::exists(folder / "bound/bound.txt"));
+  CHECK(fs::is_directory(folder / "bound/weights"));
+  const auto later = run("raptor-compile", {folder / "bound", "-o", folder / "c", "--pim-only-codegen", "--pim-emit-json", "--verify-each", "--pim-detect-communication-deadlock"});
+  CHECK(later.status == 0);
+  CHECK(later.out == "no communication deadlock\n");
+  const auto a = snapshot(folder / "a");
+  REQUIRE(a.size() > 20);
+  CHECK(a == snapshot(folder / "b"));
+  CHECK(a == snapshot(folder / "c"));
+  // The file of the directory will do, too.
+  REQUIRE(run("raptor-compile", {folder / "bound/bound.txt", "-o", folder / "d", "--pim-only-codegen", "--pim-emit-json"}).status == 0);
+  CHECK(a == snapshot(folder / "d"));
+}
+
+TEST_CASE("stopping early, and the text form after each stage") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "tiny");
+  for (const auto& [option, file] : {std::pair<std::string, std::string>{"EmitSpatial", "spatial.txt"}, {"EmitPim", "program.txt"}}) {
+    CAPTURE(option);
+    const auto out = folder / option;
+    for (int again = 0; again < 2; ++again) REQUIRE(run("raptor-compile", strings{model, "-o", out, "--" + option} + small_chip).status == 0);
+    const auto files = snapshot(out);
+    REQUIRE(files.size() == 1);
+    REQUIRE(files.count(file) == 1);
+    CHECK(files.at(file).size() > 1000);
+  }
+  REQUIRE(run("raptor-compile", strings{model, "-o", folder / "out", "--dump-stages", folder / "stages"} + small_chip).status == 0);
+  const auto stages = snapshot(folder / "stages");
+  strings names;
+  for (const auto& [name, text] : stages) {
+    names.push_back(name);
+    CHECK_FALSE(text.empty());
+  }
+  CHECK(names == strings{"0_planned.txt", "1_lowered.txt", "2_merged.txt", "3_scheduled.txt", "4_realized.txt", "5_bound.txt", "6_image.txt"});
+  CHECK(stages.at("3_scheduled.txt") == snapshot(folder / "EmitSpatial").at("spatial.txt"));
+  CHECK(stages.at("4_realized.txt") == snapshot(folder / "EmitPim").at("program.txt"));
+}
+
+TEST_CASE("everything unsupported is listed in one run, and nothing is written") {
+  const temporary_folder folder;
+  model_builder b({.graph_name = "odd", .seed = 1});
+  const auto x = b.input("x", {1, 2, 4, 4, 4});
+  const auto c = b.node("Conv", {x, b.he_uniform("w", {2, 2, 1, 1, 1})}, "volume").output();
+  const auto f = b.node("FusedThing", {c}, "fused", 1, "com.microsoft").output();
+  b.node("NonMaxSuppression", {f, f}, "suppress");
+  b.output("suppress", {1, 3}, ::onnx::TensorProto::INT64);
+  const auto model = save(folder, "odd.onnx", std::move(b));
+  const auto result = check_failure(strings{model, "-o", folder / "out"} + small_chip, "3", folder / "out");
+  strings details;
+  for (const auto& line : lines(result.err))
+    if (line.rfind("  - ", 0) == 0) details.push_back(line);
+  REQUIRE(details.size() == 3);
+  CHECK(contains(details[0], "Conv \"volume\" (ai.onnx, opset 13)"));
+  CHECK(contains(details[1], "FusedThing \"fused\" (com.microsoft"));
+  CHECK(contains(details[2], "NonMaxSuppression \"suppress\" (ai.onnx, opset 13)"));
+  CHECK(folder.names() == strings{"odd.onnx"});
+}
+
+TEST_CASE("diagnostics of one kind are capped") {
+  const temporary_folder folder;
+  model_builder b;
+  std::string x = b.input("x", {1, 4});
+  for (int i = 0; i < 25; ++i) x = b.node("Strange", {x}, "n" + std::to_string(i), 1, "example").output();
+  b.output(x, {1, 4});
+  const auto result = check_failure(strings{save(folder, "m.onnx", std::move(b)), "-o", folder / "out"} + small_chip, "and 5 more", folder / "out");
+  CHECK(contains(result.err, "n19"));
+  CHECK_FALSE(contains(result.err, "n20"));
+}
+
+TEST_CASE("failures name what is wrong and leave nothing") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "lenet5");
+  const auto out = folder / "out";
+  check_failure(strings{folder / "none.onnx", "-o", out} + small_chip, "none.onnx", out);
+  write(folder / "text.onnx", "this is no model");
+  check_failure(strings{folder / "text.onnx", "-o", out} + small_chip, "text.onnx", out);
+  write(folder / "short.onnx", contents(model).substr(0, 1000));
+  check_failure(strings{folder / "short.onnx", "-o", out} + small_chip, "short.onnx", out);
+  write(folder / "empty.onnx", "");
+  check_failure(strings{folder / "empty.onnx", "-o", out} + small_chip, "empty.onnx", out);
+  check_failure({model, "-o", out, "--core-count=1", "--crossbar-count=2", "--crossbar-size=16"}, "crossbars needed, 2 available", out);
+  const auto forced = check_failure(strings{model, "-o", out, "--pim-conv-lowering=depthwise"} + small_chip, "depthwise does not apply", out);
+  CHECK(contains(forced.err, "conv_1"));
+  CHECK(contains(forced.err, "conv_4"));
+  check_failure({folder / "none", "-o", out, "--pim-only-codegen"}, "none", out);
+  check_failure({folder.path().string(), "-o", out, "--pim-only-codegen"}, "bound.txt", out);
+  // A name of an input that the model does not have is a usage error.
+  CHECK(run("raptor-compile", strings{model, "-o", out, "--shape=wrong=1x1x28x28"} + small_chip).status == 2);
+  CHECK(folder.names() == strings{"empty.onnx", "lenet5.onnx", "short.onnx", "text.onnx"});
+}
+
+TEST_CASE("what is no directory of the kind to be written is not overwritten") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "tiny");
+  fs::create_directory(folder / "mine");
+  write(folder / "mine/notes.txt", "keep");
+  write(folder / "file", "keep");
+  fs::create_directory(folder / "empty");
+  for (const std::string stop : {"--EmitPimCodegen", "--EmitSpatial", "--EmitPim", "--EmitPimBufferized"}) {
+    for (const char* name : {"mine", "file"}) {
+      const auto result = run("raptor-compile", strings{model, "-o", folder / name, stop} + small_chip);
+      CHECK(result.status == 1);
+      CHECK(contains(result.err, "not overwritten"));
+    }
+    CHECK(contents(folder / "mine/notes.txt") == "keep");
+    CHECK(contents(folder / "file") == "keep");
+  }
+  // A directory of one kind is none of another.
+  REQUIRE(run("raptor-compile", strings{model, "-o", folder / "spatial", "--EmitSpatial"} + small_chip).status == 0);
+  CHECK(run("raptor-compile", strings{model, "-o", folder / "spatial"} + small_chip).status == 1);
+  CHECK(run("raptor-compile", strings{model, "-o", folder / "empty"} + small_chip).status == 0);
+  CHECK(folder.names() == strings{"empty", "file", "mine", "spatial", "tiny.onnx"});
+  // Folders above are made.
+  CHECK(run("raptor-compile", strings{model, "-o", folder / "a/b/c/"} + small_chip).status == 0);
+  CHECK(fs::exists(folder / "a/b/c/config.json"));
+}
+
+TEST_CASE("a hardware configuration and flags that agree with it") {
+  if (targets_absent()) return;
+  const temporary_folder folder;
+  const auto model = zoo(folder, "tiny");
+  const std::string configuration = "--pim-target-config=" + (targets / "p144.json").string();
+  REQUIRE(run("raptor-compile", {model, "-o", folder / "a", configuration}).status == 0);
+  REQUIRE(run("raptor-compile", {model, "-o", folder / "b", configuration, "--core-count=144", "--crossbar-count=64", "--crossbar-size=128"}).status == 0);
+  CHECK(snapshot(folder / "a") == snapshot(folder / "b"));
+  CHECK(fs::exists(folder / "a/core_143.pim"));
+  const auto out = folder / "out";
+  for (const auto& [flag, given, known] : {std::tuple<std::string, std::string, std::string>{"--core-count", "12", "144"}, {"--crossbar-count", "63", "64"}, {"--crossbar-size", "64", "128"}}) {
+    const auto result = check_failure({model, "-o", out, configuration, flag + "=" + given}, flag + " is " + given, out);
+    CHECK(contains(result.err, "of the configuration is " + known));
+  }
+  check_failure({model, "-o", out, "--pim-target-config=" + (folder / "none.json")}, "none.json", out);
+  write(folder / "bad.json", "{\"chip_config\": {}}");
+  check_failure({model, "-o", out, "--pim-target-config=" + (folder / "bad.json")}, "chip_config", out);
+  write(folder / "no.json", "not JSON");
+  check_failure({model, "-o", out, "--pim-target-config=" + (folder / "no.json")}, "no.json", out);
+}
+
+TEST_CASE("planning options choose among programs that all compute the same") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "tiny", {"--write-input", folder / "input_0.bin"});
+  std::set<std::string> programs;
+  std::string first;
+  for (const std::string options : {"", "--pim-disable-spatial-planning", "--pim-conv-lowering=legacy"}) {
+    CAPTURE(options);
+    const auto out = folder / ("out" + options);
+    REQUIRE(run("raptor-compile", strings{model, "-o", out} + (options.empty() ? strings{} : strings{options}) + small_chip).status == 0);
+    std::string all;
+    for (int c = 0; c < 6; ++c) all += contents(out + "/core_" + std::to_string(c) + ".pim");
+    programs.insert(all);
+    const auto sim = run("raptor-sim", {out, "--input-dir", folder.path().string(), "-o", out + ".bin"});
+    REQUIRE(sim.status == 0);
+    std::vector<float> values(fs::file_size(out + ".bin") / 4), expected(values.size());
+    if (first.empty()) first = contents(out + ".bin");
+    REQUIRE(contents(out + ".bin").size() == first.size());
+    std::copy_n(contents(out + ".bin").data(), first.size(), reinterpret_cast<char*>(values.data()));
+    std::copy_n(first.data(), first.size(), reinterpret_cast<char*>(expected.data()));
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+  }
+  CHECK(programs.size() == 3);
+}

@@ -1,0 +1,118 @@
+// What every tool has in common: --help, --version, usage errors.
+#include "support.hpp"
+
+using namespace tools_test;
+
+namespace {
+
+constexpr const char* all_tools[] = {"raptor-compile", "raptor-sim", "raptor-validate", "raptor-zoo"};
+
+/// A usage error is exactly one line on standard error, nothing on standard output, and status 2.
+void check_usage_error(const std::string& tool, const std::vector<std::string>& arguments, const std::string& part) {
+  std::string command = tool;
+  for (const auto& a : arguments) command += " " + a;
+  CAPTURE(command);
+  const auto result = run(tool, arguments);
+  CAPTURE(result.err);
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  CHECK(lines(result.err).size() == 1);
+  CHECK(result.err.rfind(tool + ": ", 0) == 0);
+  CHECK(contains(result.err, part));
+}
+
+}  // namespace
+
+TEST_CASE("--help and --version") {
+  for (const std::string tool : all_tools) {
+    CAPTURE(tool);
+    for (const char* option : {"--help", "-h"}) {
+      const auto help = run(tool, {option});
+      CHECK(help.status == 0);
+      CHECK(help.err.empty());
+      CHECK(help.out.rfind("usage: " + tool + " ", 0) == 0);
+      for (const char* common : {"Common:", "--help", "--version", "--verbose", "--seed"}) CHECK(contains(help.out, common));
+    }
+    const auto version = run(tool, {"--version"});
+    CHECK(version.status == 0);
+    CHECK(version.err.empty());
+    CHECK(version.out == tool + " " + RAPTOR_TEST_VERSION + "\n");
+  }
+}
+
+TEST_CASE("raptor-compile --help groups every option of its specification under its heading") {
+  const auto text = run("raptor-compile", {"--help"}).out;
+  const std::vector<std::pair<std::string, std::vector<std::string>>> groups{
+      {"Target:", {"--core-count", "--crossbar-size", "--crossbar-count", "--pim-target-config"}},
+      {"Stop early:", {"--EmitSpatial", "--EmitPim ", "--EmitPimBufferized", "--EmitPimCodegen", "--pim-only-codegen"}},
+      {"Planning:", {"--pim-disable-spatial-planning", "--pim-conv-lowering", "--pim-conv-im2col-max-elements", "--pim-conv-stream-chunk-positions"}},
+      {"Checks and reports:",
+       {"--pim-detect-communication-deadlock", "--pim-verify-bufferization-copy-freedom", "--pim-memory-report", "--pim-report-conv-lowering",
+        "--pim-export-spatial-dataflow", "--pim-emit-json"}},
+      {"Common:", {"--help"}}};
+  std::size_t begin = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    CAPTURE(groups[g].first);
+    begin = text.find("\n" + groups[g].first, begin);
+    REQUIRE(begin != std::string::npos);
+    const auto end = g + 1 < groups.size() ? text.find("\n" + groups[g + 1].first, begin) : text.size();
+    for (const auto& option : groups[g].second) {
+      CAPTURE(option);
+      const auto at = text.find(option, begin);
+      CHECK(at < end);
+    }
+  }
+}
+
+TEST_CASE("mistakes in the command line") {
+  for (const std::string tool : all_tools) {
+    check_usage_error(tool, {"--no-such-option"}, "--no-such-option");
+    check_usage_error(tool, {"--seed"}, "seed");
+    check_usage_error(tool, {"--seed=many"}, "seed");
+  }
+  const std::vector<std::string> model{"m.onnx", "-o", "out"};
+  const std::string compile = "raptor-compile";
+  check_usage_error(compile, {}, "no model");
+  check_usage_error(compile, {"m.onnx"}, "output");
+  check_usage_error(compile, {"m.onnx", "-o"}, "output");
+  check_usage_error(compile, {"m.onnx", "second.onnx", "-o", "out"}, "positional");
+  check_usage_error(compile, model, "--core-count");
+  check_usage_error(compile, model + std::vector<std::string>{"--core-count=4"}, "--crossbar-count");
+  check_usage_error(compile, model + std::vector<std::string>{"--core-count=4", "--crossbar-count=2"}, "--crossbar-size");
+  check_usage_error(compile, model + std::vector<std::string>{"--core-count=four"}, "four");
+  check_usage_error(compile, model + std::vector<std::string>{"--core-count="}, "core-count");
+  check_usage_error(compile, model + std::vector<std::string>{"--core-count=4.5"}, "4.5");
+  check_usage_error(compile, model + std::vector<std::string>{"--core-count=99999999999999999999"}, "core-count");
+  for (const std::string name : {"core-count", "crossbar-count", "crossbar-size", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions"})
+    for (const std::string number : {"0", "-1"}) {
+      std::vector<std::string> chip;
+      for (const auto& flag : small_chip)
+        if (flag.rfind("--" + name + "=", 0) != 0) chip.push_back(flag);
+      check_usage_error(compile, model + chip + std::vector<std::string>{"--" + name + "=" + number}, "--" + name + " must be positive");
+    }
+  for (const std::string name : {"pim-conv-lowering", "pim-memory-report", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz"})
+    check_usage_error(compile, model + small_chip + std::vector<std::string>{"--" + name + "=wrong"}, "--" + name + "=wrong");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--EmitSpatial", "--EmitPim"}, "--EmitSpatial");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x"}, "shape");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x=1xx3"}, "shape");
+  check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--core-count=4"}, "--pim-only-codegen");
+  // No abbreviations, so that a further option never changes what a script means; the case counts.
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--EmitSpat"}, "EmitSpat");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--emitspatial"}, "emitspatial");
+
+  check_usage_error("raptor-sim", {}, "artifact directory");
+  check_usage_error("raptor-sim", {"d", "--mode=fast"}, "--mode");
+  check_usage_error("raptor-sim", {"d", "--mode=throughput"}, "--batch-size");
+  check_usage_error("raptor-sim", {"d", "--batch-size=0"}, "--batch-size");
+  check_usage_error("raptor-sim", {"d", "--batch-size=2"}, "--batch-size");
+  check_usage_error("raptor-sim", {"d", "--dump=12"}, "--dump");
+  check_usage_error("raptor-sim", {"d", "--dump=a,4"}, "--dump");
+  check_usage_error("raptor-validate", small_chip, "no model");
+  check_usage_error("raptor-validate", {"m.onnx"}, "--core-count");
+  check_usage_error("raptor-validate", {"m.onnx", "--tolerance=tight"}, "tight");
+  check_usage_error("raptor-zoo", {}, "--list");
+  check_usage_error("raptor-zoo", {"tiny", "--size=0"}, "--size");
+  check_usage_error("raptor-zoo", {"tiny", "--seed=-1"}, "--seed");
+  check_usage_error("raptor-zoo", {"no-such-network"}, "resnet18");
+  check_usage_error("raptor-zoo", {"lenet5", "--size=4"}, "12");
+}
