@@ -22,7 +22,7 @@ std::string read_text(const std::string& path) {
 target::pim make_target(const compile_options& options) {
   std::optional<target::configuration> configuration;
   if (!options.target_configuration.empty()) configuration = target::read_configuration(options.target_configuration.string(), read_text);
-  return target::make_pim_target(options.flags, configuration);
+  return target::make_pim_target(options.flags, configuration, options.element_bits);
 }
 
 compilation compile_model(const model::graph& canonical, const target::pim& chip, const compile_options& options, const observer& observe) {

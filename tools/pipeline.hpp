@@ -36,6 +36,7 @@ struct loaded_model {
 struct compile_options {
   target::pim_flags flags;
   std::filesystem::path target_configuration;  ///< empty: none
+  std::int64_t element_bits = 32;              ///< of elements and weights; below 32 the program is for time and energy
   lowering::lowering_options lowering;
   bool spatial_planning = true;
   stage last = stage::image;

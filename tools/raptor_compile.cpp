@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "raptor/memory/widen.hpp"
 #include "tools/common.hpp"
 #include "tools/pipeline.hpp"
 #include "tools/report.hpp"
@@ -19,7 +20,7 @@ using namespace raptor;
 using tools::po::value;
 
 constexpr const char* conv_strategies[] = {"auto", "legacy", "depthwise", "packed-im2col", "streamed-patch", "streamed-packed",
-                                           "output-channel-tiled", "input-k-tiled", "tiled-2d"};
+                                           "output-channel-tiled", "input-k-tiled", "tiled-2d", "kernel-in-columns"};
 
 void declare(tools::command_line& line) {
   tools::po::options_description output("Output");
@@ -29,7 +30,9 @@ void declare(tools::command_line& line) {
   tools::po::options_description target("Target");
   target.add_options()("core-count", value<std::int64_t>(), "cores on the chip")("crossbar-size", value<std::int64_t>(), "rows and columns of one crossbar")(
       "crossbar-count", value<std::int64_t>(), "crossbars in each core")("pim-target-config", value<std::string>(),
-                                                                         "hardware configuration in pimsim-nn's JSON format; the three flags may then be left out");
+                                                                         "hardware configuration in pimsim-nn's JSON format; the three flags may then be left out")(
+      "element-bits", value<std::int64_t>()->default_value(32), "width of elements and weights: 32, 16 or 8; below 32 the program is for time and energy")(
+      "execute-as", value<std::string>(), "f32: write the 32-bit twin of the narrow program, which can be executed: only widths, sizes and addresses differ");
   line.add(target);
   tools::po::options_description stop("Stop early");
   stop.add_options()("EmitSpatial", "write spatial.txt: the scheduled compute graph")("EmitPim", "write program.txt: the realized program")(
@@ -40,7 +43,7 @@ void declare(tools::command_line& line) {
   planning.add_options()("shape", value<std::vector<std::string>>()->composing(), "NAME=1x3x224x224: shape of a graph input")(
       "pim-disable-spatial-planning", "take the first, dense layout for every operation")(
       "pim-conv-lowering", value<std::string>()->default_value("auto"),
-      "auto, legacy, depthwise, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled or tiled-2d")(
+      "auto, legacy, depthwise, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled, tiled-2d or kernel-in-columns")(
       "pim-conv-im2col-max-elements", value<std::int64_t>()->default_value(1048576), "most im2col elements materialized for one convolution")(
       "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk");
   line.add(planning);
@@ -77,6 +80,8 @@ tools::compile_options read_options(const tools::command_line& line) {
   const auto flag = [&](const char* name) { return line.has(name) ? std::optional(line.get<std::int64_t>(name)) : std::nullopt; };
   options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
+  options.element_bits = line.get<std::int64_t>("element-bits");
+  if (line.has("execute-as")) static_cast<void>(one_of(line, "execute-as", {"f32"}));
   options.lowering.convolution = one_of(line, "pim-conv-lowering", {std::begin(conv_strategies), std::end(conv_strategies)});
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
@@ -116,7 +121,8 @@ class progress {
 };
 
 /// Checks, plans addresses and writes the artifact: the part that --pim-only-codegen runs alone.
-void emit_artifact(const tools::command_line& line, const memory::image& image, std::vector<emit::extra_file> extra, const progress& report) {
+void emit_artifact(const tools::command_line& line, memory::image image, std::vector<emit::extra_file> extra, const progress& report) {
+  if (line.has("execute-as")) image = memory::widen(std::move(image));
   tools::complete_reports(extra, image, one_of(line, "pim-memory-report", {"summary", "none"}) == "summary");
   emit::artifact_options options;
   options.json = line.has("pim-emit-json");
@@ -128,15 +134,15 @@ void emit_artifact(const tools::command_line& line, const memory::image& image, 
 }
 
 int only_codegen(const tools::command_line& line, const progress& report) {
-  for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "shape"})
+  for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "element-bits", "shape"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program holds its target");
   auto input = tools::read_bound(line.get<std::string>("model"));
   report("read " + std::to_string(input.bound.buffers.size()) + " buffers");
   tools::verify_program(input.bound);
   if (line.has("pim-detect-communication-deadlock")) std::cout << tools::detect_deadlock(input.bound) << "\n";
-  const auto image = memory::plan(std::move(input.bound));
+  auto image = memory::plan(std::move(input.bound));
   if (line.has("verify-each")) memory::check_plan(image);
-  emit_artifact(line, image, std::move(input.extra), report);
+  emit_artifact(line, std::move(image), std::move(input.extra), report);
   return tools::exit_success;
 }
 
@@ -152,7 +158,7 @@ int compile(const tools::command_line& line, const progress& report) {
   for (const auto& note : model.imported.notes) std::cerr << "raptor-compile: note: " << note << "\n";
   report(std::to_string(model.canonical.node_count()) + " operators");
 
-  const auto result = tools::compile_model(model.canonical, chip, options, [&](stage s, const compilation& c) {
+  auto result = tools::compile_model(model.canonical, chip, options, [&](stage s, const compilation& c) {
     report(tools::name_of(s));
     if (line.has("verify-each")) tools::verify_stage(s, c, model.canonical, chip.chip());
     if (line.has("dump-stages")) {
@@ -173,7 +179,7 @@ int compile(const tools::command_line& line, const progress& report) {
     case stage::scheduled: tools::write_spatial(result, out); break;
     case stage::realized: tools::write_program(result, out); break;
     case stage::bound: tools::write_bound(result, out, extra); break;
-    default: emit_artifact(line, result.image, std::move(extra), report);
+    default: emit_artifact(line, std::move(result.image), std::move(extra), report);
   }
   return tools::exit_success;
 }

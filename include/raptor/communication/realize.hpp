@@ -50,6 +50,7 @@ class realization {
 
  private:
   using box_key = std::pair<std::uint32_t, std::int64_t>;  // value, fragment
+  static constexpr std::uint32_t pieces_variable = 1u << 20;  // of the loop over the pieces of one statement; kernels number theirs from 0
   struct local_buffer {
     region where;
     std::uint32_t buffer = program::none;
@@ -290,10 +291,25 @@ class realization {
       const bool one_result = s.op == isa::opcode::vvdmul || s.op == isa::opcode::vavg;
       const bool strided = s.op == isa::opcode::vmv || s.op == isa::opcode::vavg;
       const std::int64_t inputs = s.op == isa::opcode::mvmul ? program_.chip.crossbar_rows : o.length;
-      if (s.d.what != lowering::operand::kind::none) o.d = place_of(core, c, scratch, s.d, lanes, one_result ? 1 : o.length, true);
-      if (s.a.what != lowering::operand::kind::none) o.a = place_of(core, c, scratch, s.a, lanes, strided ? 1 : inputs, !strided);
-      if (s.b.what != lowering::operand::kind::none) o.b = place_of(core, c, scratch, s.b, lanes, o.length, true);
-      push(out, program::item{o}, top);
+      const bool divisible = s.op != isa::opcode::mvmul && !one_result && !strided;  // element by element: may be done piece by piece
+      std::int64_t piece = o.length;
+      if (divisible)
+        for (const auto* operand : {&s.d, &s.a, &s.b}) piece = std::min(piece, together(core, c, *operand, lanes, o.length));
+      if (s.d.what != lowering::operand::kind::none) o.d = place_of(core, c, scratch, s.d, lanes, one_result ? 1 : piece, true);
+      if (s.a.what != lowering::operand::kind::none) o.a = place_of(core, c, scratch, s.a, lanes, strided ? 1 : std::min(inputs, divisible ? piece : inputs), !strided);
+      if (s.b.what != lowering::operand::kind::none) o.b = place_of(core, c, scratch, s.b, lanes, piece, true);
+      if (piece == o.length) {
+        push(out, program::item{o}, top);
+        continue;
+      }
+      program::loop pieces{pieces_variable, o.length / piece, {}};
+      ensure(pieces.count * piece == o.length, "a run that does not lie together is no whole number of pieces", c.name);
+      const affine index = symbol{symbol::kind::loop, pieces_variable};
+      for (const auto& [operand, place] : {std::pair{&s.d, &o.d}, std::pair{&s.a, &o.a}, std::pair{&s.b, &o.b}})
+        if (operand->what != lowering::operand::kind::none) place->offset += index * step_of(core, c, *operand, lanes, o.length, piece);
+      o.length = piece;
+      pieces.body.push_back(program::item{std::move(o)});
+      push(out, program::item{std::move(pieces)}, top);
     }
   }
 
@@ -348,6 +364,36 @@ class realization {
     }
     if (contiguous) check_run(c, o, local, lanes, length);
     return {local.buffer, std::move(offset)};
+  }
+  /// Elements of a run that lie together where the core stores more of a tensor than the kernel declared: the run falls into pieces of as
+  /// many elements, a step of the next dimension apart.
+  [[nodiscard]] std::int64_t together(std::uint32_t core, const lowering::compute& c, const lowering::operand& o, const box& lanes, std::int64_t length) const {
+    if (o.what != lowering::operand::kind::value) return length;
+    return split_of(core, c, o, lanes, length).first;
+  }
+  [[nodiscard]] std::int64_t step_of(std::uint32_t core, const lowering::compute& c, const lowering::operand& o, const box& lanes, std::int64_t length,
+                                     std::int64_t piece) const {
+    if (o.what != lowering::operand::kind::value) return piece;
+    const auto [whole, dimension] = split_of(core, c, o, lanes, length);
+    if (whole == length) return piece;
+    ensure(whole == piece, "operands of one statement fall into different pieces", c.name);
+    return region_of(core, c, o, lanes).strides[dimension];
+  }
+  /// The elements that lie together, and the dimension that the next piece advances.
+  [[nodiscard]] std::pair<std::int64_t, std::size_t> split_of(std::uint32_t core, const lowering::compute& c, const lowering::operand& o, const box& lanes,
+                                                              std::int64_t length) const {
+    const auto known = local_[core].find({c.accesses[o.index].value, fragment_of(c, o, lanes)});
+    if (known == local_[core].end()) return {length, 0};
+    const auto& a = c.accesses[o.index];
+    const auto& v = computes_.values()[a.value];
+    const box declared = schedule::box_of(a, lanes);
+    const auto order = layout::memory_order(v.layout, v.sizes.size());
+    std::int64_t covered = 1;
+    for (std::size_t i = order.size(); i-- > 1 && covered < length;) {
+      covered *= declared[order[i]].size();
+      if (covered < length && known->second.where.where[order[i]].size() != declared[order[i]].size()) return {covered, order[i - 1]};
+    }
+    return {length, 0};
   }
   /// A run that goes beyond the innermost dimension needs that dimension to be exactly the box that the kernel declared.
   void check_run(const lowering::compute& c, const lowering::operand& o, const local_buffer& local, const box& lanes, std::int64_t length) const {

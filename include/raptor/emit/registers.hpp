@@ -13,7 +13,8 @@ namespace raptor::emit {
 
 /// What the 32 registers of a core hold while its stream is produced, and which of them the current instruction needs.
 ///
-/// A value that a register already holds is not loaded again. The victim is the register used longest ago, among those that the current
+/// A value that a register already holds is not loaded again. Values are addresses (in elements) or numbers: an address never shares a register
+/// with an equal number, so that which registers are loaded does not depend on the width of an element. The victim is the register used longest ago, among those that the current
 /// instruction does not use. With `global_pairs`, registers 28 and 30 are kept for global addresses: their successors 29 and 31
 /// are never written, so they hold the high word 0 that a formal pair needs (registers start at 0 and keep their values
 /// when a stream restarts). Nothing is known of the other registers at the start, because a stream repeats.
@@ -34,15 +35,20 @@ class register_file {
   /// Forgets which registers the last instruction used, but not what they hold.
   void next_instruction() noexcept { pinned_ = 0; }
 
-  /// A register that holds `value`; calls `load(register)` first where none does. `allowed`: bit set of registers that may be used.
+  /// A register that holds a local address; calls `load(register)` first where none does. `allowed`: bit set of registers that may be used.
   template <class Load>
-  [[nodiscard]] std::uint8_t local(std::int32_t value, const Load& load, std::uint32_t allowed = ~0u) {
-    if (const std::uint32_t holders = holding(value) & allowed; holders != 0) return use(holders);
-    return replace(local_ring, value, load);
+  [[nodiscard]] std::uint8_t local(std::int64_t address, const Load& load, std::uint32_t allowed = ~0u) {
+    if (const std::uint32_t holders = holding(address) & allowed; holders != 0) return use(holders);
+    return replace(local_ring, address, load);
+  }
+  /// A register that holds a number (a stride, a bound).
+  template <class Load>
+  [[nodiscard]] std::uint8_t number(std::int32_t value, const Load& load) {
+    return local(numbers + value, load);
   }
   /// An even register that holds a global address and whose successor holds 0. Requires `global_pairs`.
   template <class Load>
-  [[nodiscard]] std::uint8_t global(std::int32_t address, const Load& load) {
+  [[nodiscard]] std::uint8_t global(std::int64_t address, const Load& load) {
     ensure(global_pairs_, "a global address in a stream without register pairs");
     if (const std::uint32_t holders = holding(address) & ((1u << 28) | (1u << 30)); holders != 0) return use(holders);
     return replace(global_ring, address, load);
@@ -52,7 +58,9 @@ class register_file {
   // Two rings of registers in the order of their last use, each with its head behind the registers: newer_[head] is the oldest.
   static constexpr std::size_t local_ring = 32, global_ring = 33;
 
-  std::array<std::int32_t, isa::register_count> values_{};
+  static constexpr std::int64_t numbers = std::int64_t{1} << 40;  ///< apart from every address
+
+  std::array<std::int64_t, isa::register_count> values_{};
   std::array<std::uint32_t, isa::register_count> bits_{};
   std::array<std::uint8_t, isa::register_count + 2> newer_{}, older_{};
   std::uint32_t known_ = 0, pinned_ = 0, linked_ = 0;
@@ -73,7 +81,7 @@ class register_file {
     newer_[older_[r]] = older_[head] = static_cast<std::uint8_t>(r);
   }
 
-  [[nodiscard]] std::uint32_t holding(std::int32_t value) const noexcept {
+  [[nodiscard]] std::uint32_t holding(std::int64_t value) const noexcept {
     std::uint32_t mask = 0;
     for (std::size_t r = 0; r < values_.size(); ++r) mask |= values_[r] == value ? bits_[r] : 0u;
     return mask & known_;
@@ -85,7 +93,7 @@ class register_file {
     return static_cast<std::uint8_t>(r);
   }
   template <class Load>
-  std::uint8_t replace(std::size_t head, std::int32_t value, const Load& load) {
+  std::uint8_t replace(std::size_t head, std::int64_t value, const Load& load) {
     std::size_t victim = newer_[head];
     while (victim != head && (pinned_ & bits_[victim]) != 0) victim = newer_[victim];
     ensure(victim != head, "an instruction needs more registers than there are");

@@ -99,21 +99,21 @@ std::int64_t emit_core(const memory::image& planned, std::size_t core, Sink&& si
   };
   const auto number = [&](std::int64_t value) {
     const auto word = static_cast<std::int32_t>(value);
-    return registers.local(word, load(word));
+    return registers.number(word, load(word));
   };
 
   put(build::setbw(bits, bits));
   body.walk([&](const program::step& s) {
     const program::operation& o = *s.op;
     registers.next_instruction();
-    const auto address = [&](const program::place& where, std::size_t k) { return planned.addresses[where.buffer] + s.offsets[k] * width; };
+    const auto element = [&](const program::place& where, std::size_t k) { return planned.addresses[where.buffer] / width + s.offsets[k]; };
     const auto local = [&](const program::place& where, std::size_t k, std::uint32_t allowed = ~0u) {
-      const auto word = static_cast<std::int32_t>(address(where, k));
-      return registers.local(word, load(word), allowed);
+      const auto at = element(where, k);
+      return registers.local(at, load(static_cast<std::int32_t>(at * width)), allowed);
     };
     const auto global = [&](const program::place& where, std::size_t k) {
-      const auto word = static_cast<std::int32_t>(address(where, k));
-      return registers.global(word, load(word));
+      const auto at = element(where, k);
+      return registers.global(at, load(static_cast<std::int32_t>(at * width)));
     };
     const auto length = static_cast<std::int32_t>(o.length);
     const auto bytes = static_cast<std::int32_t>(o.length * width);
@@ -159,22 +159,29 @@ std::int64_t emit_core(const memory::image& planned, std::size_t core, Sink&& si
         break;
       }
       case lldi: {
-        // The first element byte run by byte run, then a gather with stride 0 spreads it over the rest. Equal bytes: one run for all.
-        const auto byte = [&](std::int64_t k) { return static_cast<std::int32_t>(o.bits >> (8 * k) & 0xffu); };
-        bool uniform = true;
-        for (std::int64_t k = 1; k < width; ++k) uniform = uniform && byte(k) == byte(0);
+        // Equal bytes: one fill. Any other element: zeros, raised to it or lowered to it. Judged on 32 bits, so that a program of narrow
+        // elements has the instructions of its 32-bit twin.
+        const std::uint32_t byte = o.bits & 0xffu;
         const auto d = local(o.d, 0);
-        if (uniform) {
-          put(build::lldi(d, byte(0), bytes));
+        if (o.bits == byte * 0x01010101u) {
+          put(build::lldi(d, static_cast<std::int32_t>(byte), bytes));
           break;
         }
-        for (std::int64_t begin = 0, end = 0; begin < width; begin = end) {
-          while (end < width && byte(end) == byte(begin)) ++end;
-          const auto at = begin == 0 ? d : number(address(o.d, 0) + begin);
-          put(build::lldi(at, byte(begin), static_cast<std::int32_t>(end - begin)));
+        const bool comparable = (o.bits & 0x7fffffffu) <= 0x7f800000u && o.bits != 0x80000000u;
+        if (comparable) {
+          put(build::lldi(d, 0, bytes));
+          const auto bound = number(std::bit_cast<std::int32_t>(o.bits));
+          put(build::vector((o.bits & 0x80000000u) != 0 ? vrsu : vrsl, d, d, bound, length));
+          break;
+        }
+        // Negative zero and no numbers: the first element byte by byte, then a gather with stride 0 spreads it.
+        if (width != 4) throw error(error_code::unsupported, "a fill with negative zero or with no number needs elements of 32 bits", name);
+        for (std::int64_t k = 0; k < width; ++k) {
+          const auto byte_of = static_cast<std::int32_t>(o.bits >> (8 * k) & 0xffu);
+          put(build::lldi(k == 0 ? d : number((element(o.d, 0)) * width + k), byte_of, 1));
         }
         if (length > 1) {
-          const auto rest = number(address(o.d, 0) + width), stride = number(0);
+          const auto rest = number((element(o.d, 0) + 1) * width), stride = number(0);
           put(build::vmv(rest, d, stride, length - 1));
         }
         break;

@@ -66,6 +66,17 @@ class context {
     if (known != values_.end()) return known->second;
     return remember(t, planned, out.add_value({model.at(t).name, model.at(t).sizes, planned, origin::computed, {}}));
   }
+  /// The value in row strips that a node writes for an output tensor: the planned one, or one that complete_rows turns into it.
+  [[nodiscard]] std::uint32_t result_in_rows(model::tensor_id t) {
+    const auto planned = result(t);
+    if (out.values()[planned].layout == layout::physical::nhwc_row_strip) return planned;
+    return intermediate(model.at(t).name + ".rows", model.at(t).sizes, layout::physical::nhwc_row_strip);
+  }
+  /// After the computes that write `rows` = result_in_rows(t): the planned result, where it is another value.
+  void complete_rows(model::tensor_id t, std::uint32_t rows) {
+    const auto planned = result(t);
+    if (planned != rows) out.add_compute(materialize(out, rows, planned));
+  }
   /// Makes a tensor the graph's result number `position`: computed values are marked where they are dense; inputs,
   /// constants, strips and values that already are a result are copied.
   void deliver(model::tensor_id t, std::int32_t position) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "raptor/lowering/convolution.hpp"
+#include "raptor/lowering/kernel_in_columns.hpp"
 
 /// The convolution strategies of LOWERING, one type each. A strategy says whether it applies (and why not), what it costs
 /// and lowers a node:
@@ -162,8 +163,20 @@ struct legacy {
   }
 };
 
+/// Channels of a run of input pixels in the rows, kernel positions × output channels in the columns.
+struct kernel_in_columns {
+  static constexpr const char* name = "kernel-in-columns";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    const auto plan = plan_columns(s, chip);
+    if (plan.parts.empty()) return plan.why;
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return columns_cost(s, c); }
+  void lower(context& c, model::vertex v) const { lower_columns(c, v, name); }
+};
+
 /// The strategies that the tools offer, in order of preference among equal costs.
-using default_convolution_strategies = std::tuple<depthwise, streamed_packed, streamed_patch, output_channel_tiled, input_k_tiled, tiled_2d, packed_im2col, legacy>;
+using default_convolution_strategies = std::tuple<depthwise, streamed_packed, streamed_patch, output_channel_tiled, input_k_tiled, tiled_2d, kernel_in_columns, packed_im2col, legacy>;
 
 /// Why a node got its strategy, for the report.
 struct convolution_choice {

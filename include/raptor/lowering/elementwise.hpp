@@ -143,10 +143,55 @@ void element_wise_dense(context& c, model::vertex v, std::uint32_t result, const
   return c.constant(from.name + ".rows", rows, std::move(elements));
 }
 
+/// The channels that the computes of a value write, where several computes each write some channels of every row; else empty.
+[[nodiscard]] inline std::vector<interval> channel_parts(const context& c, std::uint32_t value) {
+  std::vector<interval> parts;
+  for (const auto w : c.out.writers(value))
+    for (const auto& a : c.out.at(w).accesses) {
+      if (a.value != value || a.mode == access_mode::read) continue;
+      if (!a.low[1].is_constant() || !a.high[1].is_constant()) return {};
+      parts.push_back({a.low[1].constant(), a.high[1].constant()});
+    }
+  std::sort(parts.begin(), parts.end());
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    if (parts[i].begin != parts[i - 1].end) return {};
+  return parts.size() > 1 ? parts : std::vector<interval>{};
+}
+
+/// Image rows whose sources are images of the result's size, divided by channels as one of them is: each compute continues one part.
+template <class Emit>
+bool element_wise_parts(context& c, model::vertex v, std::uint32_t result, const element_wise_request& request, const Emit& emit) {
+  const shape sizes = c.out.values()[result].sizes;
+  if (!request.fills.empty() || request.fixed_length) return false;
+  std::vector<interval> parts;
+  for (const auto s : request.sources) {
+    const auto& from = c.out.values()[s];
+    if (from.from == origin::constant || from.sizes != sizes) return false;
+    const auto own = channel_parts(c, s);
+    if (own.size() > parts.size()) parts = own;
+  }
+  if (parts.empty()) return false;
+  const auto n = tile_begin(0), h = tile_begin(1);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    kernel_builder k(compute_name(c, v, request.part) + "." + std::to_string(p), {sizes[0], sizes[2]});
+    one_row_a_tile(k);
+    auto [low, high] = row_box(sizes);
+    low[1] = parts[p].begin, high[1] = parts[p].end;
+    std::vector<operand> in, scratch;
+    for (const auto s : request.sources) in.push_back(k.at(k.reads(s, low, high), {n, parts[p].begin, h, 0}));
+    const auto y = k.writes(result, low, high);
+    for (std::size_t s = 0; s < request.scratch; ++s) scratch.push_back(k.in(k.scratch("scratch", sizes[3] * parts[p].size())));
+    emit(element_run{k, k.at(y, {n, parts[p].begin, h, 0}), std::move(in), {}, scratch, sizes[3] * parts[p].size()});
+    c.add(v, k);
+  }
+  return true;
+}
+
 /// Image rows: one row a tile, in chunks of pixels where a vector of repeated elements would be longer than
 /// repeated_constant_elements. Sources: images, one computed value a channel [N, C, 1, 1], constants of any broadcastable shape.
 template <class Emit>
 void element_wise_rows(context& c, model::vertex v, std::uint32_t result, const element_wise_request& request, const Emit& emit) {
+  if (element_wise_parts(c, v, result, request, emit)) return;
   enum class role : std::uint8_t { image, channels, constant_channels, constant_rows };
   const shape sizes = c.out.values()[result].sizes;
   const auto channels = sizes[1], width = sizes[3];

@@ -51,8 +51,37 @@ inline void append(compute& first, compute second) {
 
 }  // namespace detail
 
+namespace detail {
+/// True where two boxes never meet, whatever tiles they belong to: some dimension has constant bounds that do not overlap.
+[[nodiscard]] inline bool never_meet(const access& a, const access& b) {
+  for (std::size_t d = 0; d < a.low.size(); ++d) {
+    const bool constant = a.low[d].is_constant() && a.high[d].is_constant() && b.low[d].is_constant() && b.high[d].is_constant();
+    if (constant && (a.high[d].constant() <= b.low[d].constant() || b.high[d].constant() <= a.low[d].constant())) return true;
+  }
+  return false;
+}
+/// The only compute of a list that touches a box of a value in a mode, and how often; more than one compute: none.
+struct toucher {
+  std::size_t vertex = 0, computes = 0, accesses = 0;
+};
+[[nodiscard]] inline toucher who_touches(const std::vector<compute>& computes, const std::vector<std::size_t>& list, const access& box, bool reads) {
+  toucher result;
+  for (const auto v : list) {
+    bool counted = false;
+    for (const auto& a : computes[v].accesses) {
+      if (a.value != box.value || (a.mode == access_mode::read) != reads || never_meet(a, box)) continue;
+      ++result.accesses;
+      if (!counted) ++result.computes, result.vertex = v;
+      counted = true;
+    }
+  }
+  return result;
+}
+}  // namespace detail
+
 /// Trivial merging: a compute without weights joins the compute that produces what it reads, where both have the same lanes
 /// and every tile reads exactly the box that the producer's tile writes, which nobody else reads. Chains merge one by one.
+/// Other computes may read and write other channels of the same tensor.
 ///
 /// The merged compute stands where the consumer stood, so that its other operands exist; it is legal because nobody else
 /// waits for the producer's result. Guarantees: same values computed; vertex order stays topological.
@@ -75,19 +104,19 @@ inline void append(compute& first, compute second) {
     for (std::size_t i = 0; i < consumer.accesses.size(); ++i) {
       const auto read = consumer.accesses[i];
       const auto value = read.value;
-      if (read.mode != access_mode::read || writers[value].size() != 1 || readers[value].size() != 1 || g.values()[value].result >= 0) continue;
-      const auto p = writers[value].front();
+      if (read.mode != access_mode::read || g.values()[value].result >= 0) continue;
+      const auto writer = detail::who_touches(computes, writers[value], read, false), reader = detail::who_touches(computes, readers[value], read, true);
+      if (writer.computes != 1 || reader.computes != 1 || reader.accesses != 1) continue;
+      const auto p = writer.vertex;
       if (p == v || computes[p].lanes != consumer.lanes) continue;
       // The producer's results other than this one must be its own business too, since it moves behind others.
       bool exact = false, alone = true;
       for (const auto& a : computes[p].accesses) {
         if (a.mode == access_mode::read) continue;
-        if (a.value == value) exact = a.mode == access_mode::assign && a.low == read.low && a.high == read.high;
+        if (a.value == value) exact = writer.accesses == 1 && a.mode == access_mode::assign && a.low == read.low && a.high == read.high;
         else alone = alone && g.values()[a.value].result < 0 && (readers[a.value].empty() || (readers[a.value].size() == 1 && readers[a.value].front() == p));
       }
-      std::size_t reads = 0;
-      for (const auto& a : consumer.accesses) reads += a.mode == access_mode::read && a.value == value ? 1 : 0;
-      if (!exact || !alone || reads != 1) continue;
+      if (!exact || !alone) continue;
       compute merged = std::move(computes[p]);
       detail::append(merged, std::move(consumer));
       computes[v] = std::move(merged);

@@ -32,7 +32,7 @@ template <target::chip_target Target>
 /// `most`: copies of one compute; `occupancy`: share of the chip's crossbars that copies may fill, the rest is left for packing.
 /// Guarantees: between 1 and the number of tiles; 1 where only the first copies fit. Cost: O(copies · log computes). Deterministic.
 struct bottleneck_replication {
-  std::int64_t most = 16;
+  std::int64_t most = 144;
   double occupancy = 0.75;
 
   template <target::chip_target Target>

@@ -51,4 +51,12 @@ template <class T>
   return a / b + (a % b != 0 ? T{1} : T{0});
 }
 
+/// Quotient rounded towards minus infinity, and the remainder in [0, divisor). Requires: divisor > 0.
+[[nodiscard]] constexpr std::int64_t floor_divide(std::int64_t dividend, std::int64_t divisor) noexcept {
+  return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
+}
+[[nodiscard]] constexpr std::int64_t floor_modulo(std::int64_t dividend, std::int64_t divisor) noexcept {
+  return dividend % divisor + (dividend % divisor < 0 ? divisor : 0);
+}
+
 }  // namespace raptor::checked
