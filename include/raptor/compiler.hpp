@@ -70,7 +70,7 @@ class basic_compiler {
     auto [best, chosen] = schedule::keep_best(
         choices,
         [&](const std::vector<std::int64_t>& copies) {
-          schedule::schedule s{tiles, {}, {}, 0};
+          schedule::schedule s{tiles, {}, {}, {}, {}, 0};
           policy<placement_slot>()(target_, c.computes, copies, s);
           for (std::size_t i = 0; i < s.place.size(); ++i) s.place[i].stage = stages[tiles.tiles[i].compute];
           policy<order_slot>()(target_, c.computes, s);

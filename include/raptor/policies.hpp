@@ -18,7 +18,9 @@
 #include "raptor/memory/plan.hpp"
 #include "raptor/schedule/copies.hpp"
 #include "raptor/schedule/placement.hpp"
+#include "raptor/schedule/rendezvous_order.hpp"
 #include "raptor/schedule/schedule.hpp"
+#include "raptor/schedule/spread_placement.hpp"
 #include "raptor/schedule/stages.hpp"
 #include "raptor/sync/rendezvous_only.hpp"
 #include "raptor/target/archetype.hpp"
@@ -148,8 +150,8 @@ struct policy_bundle {
                             hana::make_pair(hana::type_c<convolution_slot>, lowering::default_convolution_strategies{}),
                             hana::make_pair(hana::type_c<partition_slot>, schedule::single_stage{}),
                             hana::make_pair(hana::type_c<replication_slot>, schedule::bottleneck_replication{}),
-                            hana::make_pair(hana::type_c<placement_slot>, schedule::peft_placement{}),
-                            hana::make_pair(hana::type_c<order_slot>, schedule::ready_order{}),
+                            hana::make_pair(hana::type_c<placement_slot>, schedule::spread_placement{}),
+                            hana::make_pair(hana::type_c<order_slot>, schedule::rendezvous_order{}),
                             hana::make_pair(hana::type_c<accumulation_slot>, communication::chain_accumulation{}),
                             hana::make_pair(hana::type_c<communication_slot>, communication::rendezvous_communication{}),
                             hana::make_pair(hana::type_c<sync_slot>, sync::rendezvous_only{}),

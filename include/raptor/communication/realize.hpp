@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -41,10 +42,24 @@ class realization {
   [[nodiscard]] program::program run() && {
     declare_global();
     collect_regions();
-    transfers_ = collect_transfers(computes_, schedule_);
     collect_scratch();
     for (lowering::vertex v = 0; v < computes_.size(); ++v) program_.origins.push_back(computes_.at(v).name);
-    for (const auto tile : schedule_.order) emit_tile(tile);
+    if (schedule_.steps.empty()) {
+      const auto transfers = collect_transfers(computes_, schedule_);
+      for (const auto tile : schedule_.order) {
+        emit_part(tile, {}, {static_cast<std::uint32_t>(compute_of(tile).body.size()), 0});
+        for (const auto& t : transfers[tile]) send(schedule_.place[tile].core, t.value, t.core, t.what);
+      }
+    }
+    for (const auto& s : schedule_.steps) {
+      if (s.what == schedule::step::kind::compute) {
+        emit_part(s.index, s.begin, s.end);
+        continue;
+      }
+      const auto& f = schedule_.flows.at(s.index);
+      origin_ = schedule_.graph.tiles[f.producer].compute;
+      send(schedule_.place[f.producer].core, f.value, f.core, f.what);
+    }
     return std::move(program_);
   }
 
@@ -117,23 +132,35 @@ class realization {
   }
 
   // --- one tile -------------------------------------------------------------------------------------------------
-  void emit_tile(std::uint32_t tile) {
+  /// The part [begin, end) of a tile's body. The first part loads what the tile reads from global memory, the last one stores its results.
+  void emit_part(std::uint32_t tile, const schedule::cursor& begin, const schedule::cursor& end) {
     const auto core = schedule_.place[tile].core;
     const auto& c = compute_of(tile);
     origin_ = schedule_.graph.tiles[tile].compute;
-    for (const auto& a : c.accesses)
-      if (a.mode == lowering::access_mode::read && computes_.values()[a.value].from != lowering::origin::computed) load(core, a, tile);
-    for (const auto& a : c.accesses)
-      if (a.mode != lowering::access_mode::read)
-        for (const auto& [fragment, part] : pieces(a, tile)) touch(core, a.value, fragment);
-
     auto& scratch = scratch_[core][origin_];
-    if (!scratch.started) start(core, c, scratch);
-    translate(core, c, scratch, lanes_of(tile), c.body, program_.cores[core].body, true);
-
+    if (begin == schedule::cursor{}) {
+      for (const auto& a : c.accesses)
+        if (a.mode == lowering::access_mode::read && computes_.values()[a.value].from != lowering::origin::computed) load(core, a, tile);
+      for (const auto& a : c.accesses)
+        if (a.mode != lowering::access_mode::read)
+          for (const auto& [fragment, part] : pieces(a, tile)) touch(core, a.value, fragment);
+      if (!scratch.started) start(core, c, scratch);
+    }
+    auto& out = program_.cores[core].body;
+    const auto& lanes = lanes_of(tile);
+    for (auto i = begin.item; i < c.body.size() && schedule::cursor{i, 0} < end; ++i) {
+      const auto* l = std::get_if<lowering::loop>(&c.body[i].what);
+      const std::int64_t first = i == begin.item ? begin.iteration : 0;
+      if (l == nullptr || (first == 0 && end.item != i)) {
+        translate(core, c, scratch, lanes, {&c.body[i], 1}, out, true);
+        continue;
+      }
+      const std::int64_t last = end.item == i ? end.iteration : constant_of(substituted(l->count, lanes), c);
+      translate_loop(core, c, scratch, lanes, *l, first, last, out, true);
+    }
+    if (end.item < c.body.size()) return;
     for (const auto& a : c.accesses)
       if (a.mode != lowering::access_mode::read && computes_.values()[a.value].result >= 0) store(core, a, tile);
-    for (const auto& t : transfers_[tile]) send(core, t);
   }
 
   void start(std::uint32_t core, const lowering::compute& c, core_scratch& scratch) {
@@ -225,11 +252,11 @@ class realization {
 
   // --- between cores --------------------------------------------------------------------------------------------
   /// One message a fragment. A side whose elements do not lie together packs them in a staging buffer.
-  void send(std::uint32_t core, const transfer& t) {
-    const auto& v = computes_.values()[t.value];
-    for (const auto& [fragment, part] : fragments(t.what, v.sizes, v.layout)) {
-      auto& from = touch(core, t.value, fragment);
-      auto& to = touch(t.core, t.value, fragment);
+  void send(std::uint32_t core, std::uint32_t value, std::uint32_t receiver, const box& what) {
+    const auto& v = computes_.values()[value];
+    for (const auto& [fragment, part] : fragments(what, v.sizes, v.layout)) {
+      auto& from = touch(core, value, fragment);
+      auto& to = touch(receiver, value, fragment);
       const region packed = make_region(part, v.layout);
       const std::int64_t elements = element_count(part);
       const auto gather = plan_copy(part, from.where, packed), scatter = plan_copy(part, packed, to.where);
@@ -242,14 +269,14 @@ class realization {
         source = {staging, 0};
       }
       program::operation out;
-      out.op = isa::opcode::send, out.a = source, out.length = elements, out.peer = static_cast<std::int32_t>(t.core);
+      out.op = isa::opcode::send, out.a = source, out.length = elements, out.peer = static_cast<std::int32_t>(receiver);
       append(core, program::item{out});
-      if (!scatter.single()) target = {add_buffer(v.name + ".packed", static_cast<std::int32_t>(t.core), elements), 0};
+      if (!scatter.single()) target = {add_buffer(v.name + ".packed", static_cast<std::int32_t>(receiver), elements), 0};
       program::operation in;
       in.op = isa::opcode::recv, in.d = target, in.length = elements, in.peer = static_cast<std::int32_t>(core);
-      append(t.core, program::item{in});
+      append(receiver, program::item{in});
       if (!scatter.single())
-        append(t.core, copy_items(scatter, 0, offset_of(to.where, part), [&](const affine& a, const affine& b, std::int64_t n) {
+        append(receiver, copy_items(scatter, 0, offset_of(to.where, part), [&](const affine& a, const affine& b, std::int64_t n) {
                  return two(isa::opcode::lmv, {to.buffer, b}, {target.buffer, a}, n);
                }));
     }
@@ -257,22 +284,10 @@ class realization {
 
   // --- kernels --------------------------------------------------------------------------------------------------
   void translate(std::uint32_t core, const lowering::compute& c, const core_scratch& scratch, const box& lanes,
-                 const std::vector<lowering::item>& items, std::vector<program::item>& out, bool top) {
+                 std::span<const lowering::item> items, std::vector<program::item>& out, bool top) {
     for (const auto& item : items) {
       if (const auto* l = std::get_if<lowering::loop>(&item.what)) {
-        const std::int64_t count = constant_of(substituted(l->count, lanes), c);
-        if (count <= 0) continue;
-        if (count == 1 || selects_fragment(c, l->body, l->variable)) {
-          for (std::int64_t i = 0; i < count; ++i) {
-            fixed_.emplace_back(l->variable, i);
-            translate(core, c, scratch, lanes, l->body, out, top);
-            fixed_.pop_back();
-          }
-        } else {
-          program::loop repeated{l->variable, count, {}};
-          translate(core, c, scratch, lanes, l->body, repeated.body, false);
-          if (!repeated.body.empty()) push(out, program::item{std::move(repeated)}, top);
-        }
+        translate_loop(core, c, scratch, lanes, *l, 0, constant_of(substituted(l->count, lanes), c), out, top);
         continue;
       }
       const auto& s = std::get<lowering::statement>(item.what);
@@ -311,6 +326,25 @@ class realization {
       pieces.body.push_back(program::item{std::move(o)});
       push(out, program::item{std::move(pieces)}, top);
     }
+  }
+
+  /// Iterations [first, last) of a loop.
+  void translate_loop(std::uint32_t core, const lowering::compute& c, const core_scratch& scratch, const box& lanes, const lowering::loop& l, std::int64_t first,
+                      std::int64_t last, std::vector<program::item>& out, bool top) {
+    if (last <= first) return;
+    if (last - first == 1 || selects_fragment(c, l.body, l.variable)) {
+      for (std::int64_t i = first; i < last; ++i) {
+        fixed_.emplace_back(l.variable, affine(i));
+        translate(core, c, scratch, lanes, l.body, out, top);
+        fixed_.pop_back();
+      }
+      return;
+    }
+    program::loop repeated{l.variable, last - first, {}};
+    if (first > 0) fixed_.emplace_back(l.variable, affine(symbol{symbol::kind::loop, l.variable}) + first);
+    translate(core, c, scratch, lanes, l.body, repeated.body, false);
+    if (first > 0) fixed_.pop_back();
+    if (!repeated.body.empty()) push(out, program::item{std::move(repeated)}, top);
   }
 
   /// Does a loop variable choose fragments, or rows that may lie outside, somewhere in a body?
@@ -419,7 +453,7 @@ class realization {
       if (s.what == symbol::kind::begin) return {true, affine(lanes[s.index].begin)};
       if (s.what == symbol::kind::extent) return {true, affine(lanes[s.index].size())};
       for (const auto& [variable, value] : fixed_)
-        if (variable == s.index) return {true, affine(value)};
+        if (variable == s.index) return {true, value};
       return {false, affine{}};
     });
   }
@@ -464,8 +498,7 @@ class realization {
   std::vector<std::map<std::uint32_t, core_scratch>> scratch_;          // by core: compute → scratch
   std::vector<std::map<box_key, std::vector<box>>> loaded_;             // by core: boxes already loaded
   std::map<std::uint32_t, std::vector<std::uint32_t>> weights_of_;      // compute → weights
-  transfer_lists transfers_;                                            // by producing tile
-  std::vector<std::pair<std::uint32_t, std::int64_t>> fixed_;           // unrolled loop variables
+  std::vector<std::pair<std::uint32_t, affine>> fixed_;                 // loop variables that are unrolled or shifted
   std::uint32_t origin_ = program::none;
 };
 

@@ -4,12 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "raptor/layout/physical.hpp"
+#include "raptor/layout/fragments.hpp"
 #include "raptor/lowering/compute_graph.hpp"
 #include "raptor/program/program.hpp"
 
 /// Boxes of tensors as they lie in buffers, and copies between them.
 namespace raptor::communication {
+
+using layout::fragments;
 
 /// A box of a tensor stored contiguously in the memory order of a layout.
 struct region {
@@ -33,24 +35,6 @@ struct region {
   std::int64_t offset = 0;
   for (std::size_t d = 0; d < inner.size(); ++d) offset += (inner[d].begin - r.where[d].begin) * r.strides[d];
   return offset;
-}
-
-/// Fragments of a layout that a box touches: pairs of the fragment's number and the part of the box inside it.
-/// Fragments outside the tensor are left out.
-[[nodiscard]] inline std::vector<std::pair<std::int64_t, box>> fragments(const box& where, const shape& sizes, layout::physical layout) {
-  const auto dimensions = layout::fragment_dimensions(layout);
-  if (dimensions == 0) return {{0, where}};
-  const auto order = layout::memory_order(layout, sizes.size());
-  std::vector<std::pair<std::int64_t, box>> result;
-  const auto a = order[0], b = order[1];
-  const auto outer = intersect(where[a], {0, sizes[a]}), inner = intersect(where[b], {0, sizes[b]});
-  for (auto i = outer.begin; i < outer.end; ++i)
-    for (auto j = inner.begin; j < inner.end; ++j) {
-      box part = where;
-      part[a] = {i, i + 1}, part[b] = {j, j + 1};
-      result.emplace_back(i * sizes[b] + j, std::move(part));
-    }
-  return result;
 }
 
 /// A copy of a box between two regions, as runs that are contiguous in both.

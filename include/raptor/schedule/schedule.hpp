@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "raptor/schedule/steps.hpp"
 #include "raptor/schedule/tiles.hpp"
 
 namespace raptor::schedule {
@@ -25,6 +26,9 @@ struct schedule {
   tile_graph graph;
   std::vector<placed> place;             ///< by tile
   std::vector<std::uint32_t> order;      ///< tiles by predicted start; producers before consumers
+  /// Tiles and transfers in one global order, where the order policy decided both; empty: every tile at once, followed by its transfers.
+  std::vector<step> steps;
+  std::vector<flow> flows;               ///< that steps refer to
   picoseconds predicted = 0;             ///< finish of the last tile
 };
 
@@ -53,7 +57,7 @@ struct ready_order {
     std::vector<picoseconds> free(static_cast<std::size_t>(t.chip().core_count), 0);
     for (std::uint32_t i = 0; i < tiles.size(); ++i)
       if (waiting[i] == 0) queue.emplace(0, 0, i);
-    s.order.clear();
+    s.order.clear(), s.steps.clear(), s.flows.clear();
     s.predicted = 0;
     while (!queue.empty()) {
       const auto [start, since, i] = queue.top();

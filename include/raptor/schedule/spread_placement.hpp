@@ -1,0 +1,161 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "raptor/schedule/copies.hpp"
+#include "raptor/schedule/packing.hpp"
+#include "raptor/schedule/schedule.hpp"
+
+namespace raptor::schedule {
+
+/// Placement policy for pinned weights: copies go where the cores are least loaded at that depth of the network and near the producers;
+/// tiles of a compute are dealt to its copies; tiles without weights go to where most of their input is.
+///
+/// Requires: `copies` between 1 and the number of tiles of each compute that has any. Copies that find no room are left out, the first
+/// ones are packed. Errors: capacity, with needed and available crossbars. Cost: O(copies × cores + dependencies). Deterministic.
+struct spread_placement {
+  bool bands = false;  ///< neighbouring tiles go to one copy; else they are dealt in turn
+
+  template <target::chip_target Target>
+  void operator()(const Target& t, const lowering::compute_graph& g, const std::vector<std::int64_t>& copies, schedule& s) const {
+    const auto& tiles = s.graph.tiles;
+    const program::geometry chip = t.chip();
+    const auto cores = static_cast<std::size_t>(chip.core_count);
+    s.place.assign(tiles.size(), {});
+
+    std::vector<std::int64_t> size(g.size());
+    std::vector<picoseconds> work(g.size());
+    std::vector<std::size_t> depth(g.size(), 0);
+    std::size_t depths = 1;
+    for (lowering::vertex v = 0; v < g.size(); ++v) {
+      size[v] = crossbars_of(g.at(v), chip), work[v] = work_of(t, g.at(v), s.graph, v);
+      for (const auto [e, end] = boost::in_edges(v, g.structure()); const auto edge : boost::make_iterator_range(e, end)) {
+        const auto p = boost::source(edge, g.structure());
+        depth[v] = std::max(depth[v], depth[p] + (size[p] > 0 ? 1 : 0));
+      }
+      depths = std::max(depths, depth[v] + 1);
+    }
+
+    // Load of each core at each depth.
+    std::vector<std::vector<double>> load(cores, std::vector<double>(depths, 0));
+    std::vector<std::int64_t> room(cores, chip.crossbars_per_core);
+    std::vector<std::vector<std::uint32_t>> at(g.size());  // cores of each compute's copies
+    const auto busy = [&](std::size_t core, std::size_t d) {
+      double sum = 0;
+      for (std::size_t k = 0; k < depths; ++k) sum += load[core][k] / (1.0 + static_cast<double>(k > d ? k - d : d - k));
+      return sum;
+    };
+    const auto put = [&](lowering::vertex v, std::size_t core, std::int64_t of) {
+      at[v].push_back(static_cast<std::uint32_t>(core));
+      room[core] -= size[v];
+      load[core][depth[v]] += static_cast<double>(work[v]) / static_cast<double>(of);
+    };
+    const auto best_core = [&](lowering::vertex v) {
+      std::size_t best = cores;
+      double least = 0;
+      for (std::size_t c = 0; c < cores; ++c) {
+        if (room[c] < size[v] || std::find(at[v].begin(), at[v].end(), c) != at[v].end()) continue;
+        const double cost = busy(c, depth[v]);
+        if (best == cores || cost < least) best = c, least = cost;
+      }
+      return best;
+    };
+    std::vector<lowering::vertex> weighted;
+    for (lowering::vertex v = 0; v < g.size(); ++v)
+      if (size[v] > 0 && !s.graph.of_compute[v].empty()) weighted.push_back(v);
+    std::stable_sort(weighted.begin(), weighted.end(), [&](auto a, auto b) { return size[a] > size[b]; });
+    bool fits = true;
+    for (const auto v : weighted) {
+      const auto c = best_core(v);
+      if (c == cores) {
+        fits = false;
+        break;
+      }
+      put(v, c, copies[v]);
+    }
+    if (!fits) {
+      std::vector<std::int64_t> sizes, capacities(cores, chip.crossbars_per_core);
+      for (const auto v : weighted) sizes.push_back(size[v]);
+      const auto bins = pack(sizes, capacities);
+      room.assign(cores, chip.crossbars_per_core);
+      for (auto& l : load) std::fill(l.begin(), l.end(), 0.0);
+      for (auto& list : at) list.clear();
+      for (std::size_t i = 0; i < weighted.size(); ++i) put(weighted[i], bins[i], copies[weighted[i]]);
+    }
+    for (const auto v : weighted)
+      for (std::int64_t k = 1; k < copies[v]; ++k) {
+        const auto c = best_core(v);
+        if (c == cores) break;
+        put(v, c, copies[v]);
+      }
+
+    // Tiles, in topological order of the computes.
+    for (lowering::vertex v = 0; v < g.size(); ++v) {
+      const auto& own = s.graph.of_compute[v];
+      if (size[v] > 0) {
+        const auto count = std::min(at[v].size(), own.size());
+        for (std::size_t i = 0; i < own.size(); ++i) {
+          const auto copy = bands ? i * count / own.size() : i % count;
+          s.place[own[i]].core = at[v][copy], s.place[own[i]].copy = static_cast<std::uint32_t>(copy);
+        }
+        continue;
+      }
+      for (const auto i : own) place_near(t, g, s, i, load, depth[v]);
+    }
+    // Tiles that nobody feeds go to their first consumer.
+    std::vector<std::uint32_t> consumer(tiles.size(), static_cast<std::uint32_t>(tiles.size()));
+    for (auto i = static_cast<std::uint32_t>(tiles.size()); i-- > 0;)
+      for (const auto p : s.graph.producers[i]) consumer[p] = i;
+    for (std::uint32_t i = 0; i < tiles.size(); ++i)
+      if (s.graph.producers[i].empty() && size[tiles[i].compute] == 0 && consumer[i] < tiles.size()) s.place[i].core = s.place[consumer[i]].core;
+    // Copies are numbered per compute, by core.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
+    std::vector<std::uint32_t> next(g.size(), 0);
+    for (std::uint32_t i = 0; i < tiles.size(); ++i) {
+      const auto [known, added] = numbers.try_emplace({tiles[i].compute, s.place[i].core}, next[tiles[i].compute]);
+      if (added) ++next[tiles[i].compute];
+      s.place[i].copy = known->second;
+    }
+  }
+
+ private:
+  /// The producer's core from which moving everything else there costs least, load at that depth included.
+  template <target::chip_target Target>
+  static void place_near(const Target& t, const lowering::compute_graph& g, schedule& s, std::uint32_t tile, std::vector<std::vector<double>>& load, std::size_t depth) {
+    const auto& own = s.graph.tiles[tile];
+    std::vector<std::pair<std::uint32_t, std::int64_t>> sources;  // core, elements
+    for (const auto& a : g.at(own.compute).accesses) {
+      if (a.mode != lowering::access_mode::read) continue;
+      const box needed = box_of(a, own.lanes);
+      for (const auto p : s.graph.producers[tile])
+        for (const auto& w : g.at(s.graph.tiles[p].compute).accesses)
+          if (w.mode != lowering::access_mode::read && w.value == a.value) {
+            const auto n = element_count(intersect(needed, box_of(w, s.graph.tiles[p].lanes)));
+            if (n > 0) sources.emplace_back(s.place[p].core, n);
+          }
+    }
+    std::vector<std::uint32_t> candidates;
+    for (const auto& [core, n] : sources) candidates.push_back(core);
+    std::sort(candidates.begin(), candidates.end());
+    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+    const auto work = static_cast<double>(tile_time(t, g.at(own.compute), own.lanes));
+    std::uint32_t best = 0;
+    double least = std::numeric_limits<double>::max();
+    for (const auto c : candidates) {
+      double cost = load[c][depth] * 0.01;
+      for (const auto& [core, n] : sources)
+        if (core != c) cost += static_cast<double>(t.transfer_time(core, c, n));
+      if (cost < least) best = c, least = cost;
+    }
+    s.place[tile].core = best;
+    load[best][depth] += work;
+  }
+};
+
+}  // namespace raptor::schedule
