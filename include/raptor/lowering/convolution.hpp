@@ -54,6 +54,22 @@ struct channel_block {
   return m;
 }
 
+/// Pixels of a kernel row that `windows` neighbouring windows reach together.
+[[nodiscard]] inline std::int64_t shared_pixels(const convolution_shape& s, std::int64_t windows) {
+  return (windows - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+}
+/// Toeplitz matrix of neighbouring windows: rows in the order (kernel row, pixel that any window reaches, channel), columns (window, output channel).
+[[nodiscard]] inline logical_matrix toeplitz_matrix(const convolution_shape& s, std::int64_t windows, const model::constant_ptr& weights) {
+  const std::int64_t pixels = shared_pixels(s, windows), taps = s.taps();
+  logical_matrix m{s.kernel_h * pixels * s.channels, windows * s.out_channels, {weights}, {}};
+  for (std::int64_t r = 0; r < s.kernel_h; ++r)
+    for (std::int64_t i = 0; i < windows; ++i)
+      for (std::int64_t q = 0; q < s.kernel_w; ++q)
+        m.blocks.push_back({0, (r * pixels + i * s.stride_w + q * s.dilation_w) * s.channels, i * s.out_channels, s.channels, s.out_channels,
+                            r * s.kernel_w + q, taps, s.channels * taps});
+  return m;
+}
+
 /// Groups are packed into one matrix while its rows fit a crossbar and its columns one crossbar's.
 [[nodiscard]] inline std::vector<channel_block> pack_groups(const convolution_shape& s, const program::geometry& chip, bool bias_row) {
   const std::int64_t rows = chip.crossbar_rows - (bias_row ? 1 : 0);
@@ -70,7 +86,8 @@ struct window_plan {
   std::function<logical_matrix(const channel_block&)> matrix;
   model::constant_ptr bias;    ///< one value an output channel; null for none
   std::string name, strategy;
-  std::int64_t pack = 1;       ///< neighbouring windows of a row that share a crossbar block-diagonally
+  std::int64_t pack = 1;       ///< neighbouring windows of a row that share a product
+  bool shared = false;         ///< they share the pixels that they have in common (`matrix` is their Toeplitz matrix); else block-diagonally
 };
 
 /// Computes for a convolution whose windows are gathered as they are needed: one image row a tile, one compute a part (as
@@ -90,7 +107,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
   std::vector<std::int64_t> inputs;
   std::vector<bool> bias_inside;
   for (const auto& block : blocks) {
-    auto m = block_diagonal(how.matrix(block), how.pack);
+    auto m = how.shared ? how.matrix(block) : block_diagonal(how.matrix(block), how.pack);
     inputs.push_back(m.rows);
     bias_inside.push_back(has_bias && m.rows % c.chip.crossbar_rows != 0);
     if (bias_inside.back())
@@ -187,6 +204,12 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
       // Runs of `windows` windows from position `ow` on.
       const auto runs_of = [&](const affine& ow, std::int64_t windows) {
         std::vector<input_run> runs;
+        if (how.shared) {
+          const std::int64_t row = shared_pixels(s, how.pack) * s.channels;
+          for (std::int64_t r = 0; r < s.kernel_h; ++r)
+            runs.push_back({r * row, shared_pixels(s, windows) * s.channels, source(r, ow * s.stride_w, 0), 1, strip_in ? outside::zero : outside::never});
+          return runs;
+        }
         for (std::int64_t i = 0; i < windows; ++i)
           for (std::int64_t r = kernel_rows.begin; r < kernel_rows.end; ++r)
             for (std::int64_t q = 0; q < (contiguous ? 1 : s.kernel_w); ++q) {

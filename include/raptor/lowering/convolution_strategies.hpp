@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -49,7 +50,12 @@ namespace detail {
                                static_cast<double>(slices) * static_cast<double>(c.time(isa::opcode::mvmul, s.c())) +
                                static_cast<double>(slices - 1) * static_cast<double>(c.time(isa::opcode::vvadd, s.c())) +
                                static_cast<double>(c.time(isa::opcode::lmv, pack * s.c())));
-  return one * static_cast<double>(checked::divide_up(s.out_width, pack) * s.batch * s.out_height);
+  // Slices beyond one core: a partial row crosses to the next core, which adds it.
+  const auto crossbars = slices * checked::divide_up(pack * s.c(), c.chip.weight_columns);
+  const auto crossings = static_cast<double>(checked::divide_up(crossbars, c.chip.crossbars_per_core) - 1);
+  const auto row = s.out_width * s.c();
+  const double crossing = 2 * static_cast<double>(c.time(isa::opcode::send, row)) + static_cast<double>(c.time(isa::opcode::vvadd, row));
+  return (one * static_cast<double>(checked::divide_up(s.out_width, pack)) + crossings * crossing) * static_cast<double>(s.batch * s.out_height);
 }
 /// Picoseconds of one core to write all patches out and move them once.
 [[nodiscard]] inline double im2col_cost(const convolution_shape& s, const context& c) {
@@ -163,6 +169,50 @@ struct legacy {
   }
 };
 
+/// Neighbouring windows share the pixels that they have in common: rows are the pixels of all of them, columns windows × output channels.
+struct toeplitz {
+  static constexpr const char* name = "toeplitz";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (s.groups != 1) return "it packs windows of one group, the convolution has " + std::to_string(s.groups);
+    if (s.out_width < 2 || crossbars(s, chip, 2) > chip.crossbars_per_core) return "two windows do not fit a core: " + detail::sizes_text(s, chip);
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return cost_of(s, c, windows(s, c)); }
+  void lower(context& c, model::vertex v) const {
+    const auto s = shape_of(c.model, v);
+    auto plan = plan_windows(c, v, name, windows(s, c));
+    const auto weights = c.model.at(c.model.at(v).inputs[1]).data;
+    plan.shared = true;
+    plan.matrix = [s, weights, together = plan.pack](const channel_block&) { return toeplitz_matrix(s, together, weights); };
+    lower_windows(c, v, plan);
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t slices(const convolution_shape& s, const program::geometry& chip, std::int64_t windows) {
+    return checked::divide_up(s.kernel_h * shared_pixels(s, windows) * s.channels + 1, chip.crossbar_rows);
+  }
+  [[nodiscard]] static std::int64_t crossbars(const convolution_shape& s, const program::geometry& chip, std::int64_t windows) {
+    return slices(s, chip, windows) * checked::divide_up(windows * s.out_channels, chip.weight_columns);
+  }
+  [[nodiscard]] static double cost_of(const convolution_shape& s, const context& c, std::int64_t windows) {
+    const auto n = slices(s, c.chip, windows);
+    const auto time = [&](isa::opcode op, std::int64_t length) { return static_cast<double>(c.time(op, length)); };
+    const double one = static_cast<double>(n) * time(isa::opcode::mvmul, windows * s.out_channels) + static_cast<double>(n - 1) * time(isa::opcode::vvadd, windows * s.out_channels) +
+                       static_cast<double>(s.kernel_h) * time(isa::opcode::lmv, shared_pixels(s, windows) * s.channels) + time(isa::opcode::lmv, windows * s.out_channels);
+    return one * static_cast<double>(checked::divide_up(s.out_width, windows) * s.batch * s.out_height);
+  }
+  /// The number of windows of the least cost, where a core that they fill counts twice.
+  [[nodiscard]] static std::int64_t windows(const convolution_shape& s, const context& c) {
+    std::int64_t best = 2;
+    double least = std::numeric_limits<double>::max();
+    for (std::int64_t n = 2; n <= s.out_width && crossbars(s, c.chip, n) <= c.chip.crossbars_per_core; ++n) {
+      const double cost = cost_of(s, c, n) * (1 + static_cast<double>(crossbars(s, c.chip, n)) / static_cast<double>(c.chip.crossbars_per_core));
+      if (cost < least) best = n, least = cost;
+    }
+    return best;
+  }
+};
+
 /// Channels of a run of input pixels in the rows, kernel positions × output channels in the columns.
 struct kernel_in_columns {
   static constexpr const char* name = "kernel-in-columns";
@@ -176,7 +226,7 @@ struct kernel_in_columns {
 };
 
 /// The strategies that the tools offer, in order of preference among equal costs.
-using default_convolution_strategies = std::tuple<depthwise, streamed_packed, streamed_patch, output_channel_tiled, input_k_tiled, tiled_2d, kernel_in_columns, packed_im2col, legacy>;
+using default_convolution_strategies = std::tuple<depthwise, streamed_packed, streamed_patch, output_channel_tiled, input_k_tiled, tiled_2d, toeplitz, kernel_in_columns, packed_im2col, legacy>;
 
 /// Why a node got its strategy, for the report.
 struct convolution_choice {

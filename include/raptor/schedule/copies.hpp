@@ -33,7 +33,7 @@ template <target::chip_target Target>
 /// Guarantees: between 1 and the number of tiles; 1 where only the first copies fit. Cost: O(copies · log computes). Deterministic.
 struct bottleneck_replication {
   std::int64_t most = 144;
-  double occupancy = 0.75;
+  double occupancy = 0.95;
 
   template <target::chip_target Target>
   [[nodiscard]] std::vector<std::int64_t> operator()(const Target& t, const lowering::compute_graph& g, const tile_graph& tiles) const {
