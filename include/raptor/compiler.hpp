@@ -65,8 +65,9 @@ class basic_compiler {
     const auto stages = policy<partition_slot>()(target_, c.computes);
     schedule::check_stages(c.computes, stages);
     const auto tiles = schedule::make_tiles(target_, c.computes);
-    // Search: with the copies that the replication policy asks for, and without any; the evaluator keeps the better schedule.
-    const std::vector<std::vector<std::int64_t>> choices{policy<replication_slot>()(target_, c.computes, tiles), std::vector<std::int64_t>(c.computes.size(), 1)};
+    // Search: the evaluator keeps the best schedule of the copies that the replication policy proposes, and without any copies.
+    std::vector<std::vector<std::int64_t>> choices = candidates(policy<replication_slot>()(target_, c.computes, tiles));
+    choices.emplace_back(c.computes.size(), 1);
     auto [best, chosen] = schedule::keep_best(
         choices,
         [&](const std::vector<std::int64_t>& copies) {
@@ -100,6 +101,8 @@ class basic_compiler {
   [[nodiscard]] const auto& policy() const {
     return policies_.template get<Slot>();
   }
+  [[nodiscard]] static std::vector<std::vector<std::int64_t>> candidates(std::vector<std::int64_t> copies) { return {std::move(copies)}; }
+  [[nodiscard]] static std::vector<std::vector<std::int64_t>> candidates(std::vector<std::vector<std::int64_t>> several) { return several; }
   [[nodiscard]] lowering::instruction_time time() const {
     return [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); };
   }

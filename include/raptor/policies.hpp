@@ -49,10 +49,11 @@ template <class P>
 concept partition_policy = std::copyable<P> && requires(const P& p, const target::archetype& t, const lowering::compute_graph& g) {
   { p(t, g) } -> std::same_as<std::vector<std::uint32_t>>;
 };
-/// Replication: copies of each compute's weights, between 1 and its number of tiles.
+/// Replication: copies of each compute's weights, between 1 and its number of tiles; or a list of such candidates, of which the evaluator
+/// chooses one.
 template <class P>
 concept replication_policy = std::copyable<P> && requires(const P& p, const target::archetype& t, const lowering::compute_graph& g, const schedule::tile_graph& tiles) {
-  { p(t, g, tiles) } -> std::same_as<std::vector<std::int64_t>>;
+  requires std::same_as<decltype(p(t, g, tiles)), std::vector<std::int64_t>> || std::same_as<decltype(p(t, g, tiles)), std::vector<std::vector<std::int64_t>>>;
 };
 /// Placement: fills core and copy of every tile; resident weights fit every core.
 template <class P>
@@ -149,7 +150,7 @@ struct policy_bundle {
   auto map = hana::make_map(hana::make_pair(hana::type_c<layout_slot>, layout::descending_layout{}),
                             hana::make_pair(hana::type_c<convolution_slot>, lowering::default_convolution_strategies{}),
                             hana::make_pair(hana::type_c<partition_slot>, schedule::single_stage{}),
-                            hana::make_pair(hana::type_c<replication_slot>, schedule::bottleneck_replication{}),
+                            hana::make_pair(hana::type_c<replication_slot>, schedule::replication_portfolio{}),
                             hana::make_pair(hana::type_c<placement_slot>, schedule::spread_placement{}),
                             hana::make_pair(hana::type_c<order_slot>, schedule::rendezvous_order{}),
                             hana::make_pair(hana::type_c<accumulation_slot>, communication::chain_accumulation{}),

@@ -12,6 +12,7 @@
 #include "raptor/communication/regions.hpp"
 #include "raptor/communication/transfers.hpp"
 #include "raptor/program/program.hpp"
+#include "raptor/schedule/copies.hpp"
 #include "raptor/schedule/schedule.hpp"
 
 namespace raptor::communication {
@@ -30,7 +31,7 @@ namespace raptor::communication {
 class realization {
  public:
   realization(const lowering::compute_graph& computes, const schedule::schedule& schedule, const program::geometry& chip)
-      : computes_(computes), schedule_(schedule) {
+      : computes_(computes), schedule_(schedule), families_(schedule::family_heads(computes)) {
     program_.name = computes.name;
     program_.chip = chip;
     program_.cores.resize(static_cast<std::size_t>(chip.core_count));
@@ -167,14 +168,17 @@ class realization {
     scratch.started = true;
     for (std::size_t i = 0; i < c.temporaries.size(); ++i)
       scratch.buffers.push_back(add_buffer(c.name + "." + c.temporaries[i].name, static_cast<std::int32_t>(core), scratch.sizes[i]));
-    scratch.first_group = static_cast<std::uint32_t>(program_.cores[core].groups.size());
-    auto& shared = weights_of_[origin_];
+    const auto family = families_[origin_];
+    auto& shared = weights_of_[family];
+    const auto [held, first_here] = groups_of_.try_emplace({core, family}, static_cast<std::uint32_t>(program_.cores[core].groups.size()));
+    scratch.first_group = held->second;
     if (shared.empty())
       for (const auto& g : c.groups) {
         program_.weights.push_back(g);
         shared.push_back(static_cast<std::uint32_t>(program_.weights.size() - 1));
       }
-    for (const auto w : shared) program_.cores[core].groups.push_back(w);
+    if (first_here)
+      for (const auto w : shared) program_.cores[core].groups.push_back(w);
     translate(core, c, scratch, box(c.lanes.size()), c.prologue, program_.cores[core].body, true);
   }
 
@@ -497,7 +501,9 @@ class realization {
   std::vector<std::map<box_key, local_buffer>> local_;                  // by core
   std::vector<std::map<std::uint32_t, core_scratch>> scratch_;          // by core: compute → scratch
   std::vector<std::map<box_key, std::vector<box>>> loaded_;             // by core: boxes already loaded
-  std::map<std::uint32_t, std::vector<std::uint32_t>> weights_of_;      // compute → weights
+  std::vector<std::uint32_t> families_;                                 // by compute: head of its family
+  std::map<std::uint32_t, std::vector<std::uint32_t>> weights_of_;      // family → weights
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groups_of_;  // core, family → first array group
   std::vector<std::pair<std::uint32_t, affine>> fixed_;                 // loop variables that are unrolled or shifted
   std::uint32_t origin_ = program::none;
 };

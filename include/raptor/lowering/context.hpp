@@ -20,6 +20,7 @@ struct lowering_options {
   std::string convolution = "auto";                   ///< strategy to force
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
+  std::int64_t tile_time = 30'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
 };
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.
@@ -38,6 +39,8 @@ class context {
   const lowering_options& options;
   const instruction_time time;
   compute_graph& out;
+  /// Picoseconds that one core has for the convolutions' work in a fair division; parts that take longer are divided further. 0: no limit.
+  double fair_share = 0;
 
   /// The alternative chosen for a node.
   [[nodiscard]] const layout::alternative& chosen(model::vertex v) const { return plan.chosen.at(v); }
@@ -105,6 +108,9 @@ class context {
     return out.add_value({std::move(name), std::move(sizes), layout::physical::dense, origin::constant, std::move(data)});
   }
 
+  /// A number for computes that share their weights (compute::family).
+  [[nodiscard]] std::int64_t new_family() noexcept { return families_++; }
+
   /// Adds a compute of a node of the model, with the node's name in front of its own where it has one.
   vertex add(model::vertex node, kernel_builder& kernel, std::string strategy = {}) {
     compute c = kernel.take();
@@ -133,6 +139,7 @@ class context {
   }
 
   std::map<std::pair<model::tensor_id, layout::physical>, std::uint32_t> values_;
+  std::int64_t families_ = 0;
 };
 
 }  // namespace raptor::lowering

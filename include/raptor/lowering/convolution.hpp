@@ -90,6 +90,22 @@ struct window_plan {
   bool shared = false;         ///< they share the pixels that they have in common (`matrix` is their Toeplitz matrix); else block-diagonally
 };
 
+/// Stretches of an output row, whole products each, so that one takes about as long as the options ask of a tile.
+[[nodiscard]] inline std::vector<interval> cut_row(const context& c, const convolution_shape& s, std::int64_t pack, const std::vector<logical_matrix>& matrices) {
+  const std::int64_t products = checked::divide_up(s.out_width, pack);
+  double one = 0;
+  for (const auto& m : matrices) {
+    const auto slices = checked::divide_up(m.rows, c.chip.crossbar_rows);
+    one += static_cast<double>(slices * c.time(isa::opcode::mvmul, m.columns)) + static_cast<double>((slices - 1) * c.time(isa::opcode::vvadd, m.columns));
+  }
+  const auto wanted = static_cast<std::int64_t>(one * static_cast<double>(products) / static_cast<double>(c.options.tile_time) + 0.5);
+  const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, products / 2));
+  std::vector<interval> result;
+  for (std::int64_t i = 0; i < count; ++i)
+    result.push_back({products * i / count * pack, std::min(s.out_width, products * (i + 1) / count * pack)});
+  return result;
+}
+
 /// Computes for a convolution whose windows are gathered as they are needed: one image row a tile, one compute a part (as
 /// many crossbars as a core has); parts that cut a matrix by rows accumulate.
 ///
@@ -120,10 +136,19 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
   for (const auto& part : parts)
     for (const auto& piece : part) ++pieces_of[piece.matrix];
 
+  // Rows that take long are cut into stretches of whole products, which share the weights.
+  std::vector<interval> stretches{{0, s.out_width}};
+  if (strip_in && strip_out) stretches = cut_row(c, s, how.pack, matrices);
+
   for (std::size_t p = 0; p < parts.size(); ++p) {
+   const auto family = c.new_family();
+   for (std::size_t stretch = 0; stretch < stretches.size(); ++stretch) {
     const auto& part = parts[p];
-    kernel_builder k(how.name + (parts.size() > 1 ? "." + std::to_string(p) : ""), {s.batch, s.out_height});
+    const auto& outs = stretches[stretch];
+    kernel_builder k(how.name + (parts.size() > 1 ? "." + std::to_string(p) : "") + (stretches.size() > 1 ? "[" + std::to_string(stretch) + "]" : ""),
+                     {s.batch, s.out_height});
     k.current().most = {1, 1};
+    k.current().family = family;
     const affine n = tile_begin(0), oh = tile_begin(1);
 
     // Which kernel rows and channels the part needs.
@@ -145,12 +170,12 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
       accumulates = accumulates || piece.slices.size() < checked::divide_up(matrices[piece.matrix].rows, c.chip.crossbar_rows);
     }
     const affine h0 = oh * s.stride_h - s.pad_top;
-    const std::int64_t w0 = -s.pad_left, padded = (s.out_width - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+    const std::int64_t w0 = outs.begin * s.stride_w - s.pad_left, padded = (outs.size() - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
     // A dense image is read inside its bounds only: rows are padded in the gathered copy.
     const interval columns = strip_in ? interval{w0, w0 + padded} : interval{0, s.width};
     const auto in = k.reads(how.x, {n, channels.begin, h0 + kernel_rows.begin * s.dilation_h, columns.begin},
                             {n + tile_extent(0), channels.end, h0 + (kernel_rows.end - 1) * s.dilation_h + tile_extent(1), columns.end});
-    const auto out = k.writes(how.y, {n, out_channels.begin, oh, 0}, {n + tile_extent(0), out_channels.end, oh + tile_extent(1), s.out_width},
+    const auto out = k.writes(how.y, {n, out_channels.begin, oh, outs.begin}, {n + tile_extent(0), out_channels.end, oh + tile_extent(1), outs.end},
                               accumulates ? access_mode::accumulate : access_mode::assign);
 
     // Dense input: the needed rows, W × C with their horizontal padding.
@@ -177,7 +202,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
     std::uint32_t result_row = 0;
     if (!strip_out) result_row = k.scratch("result", s.out_width * out_channels.size());
     const auto target = [&](const affine& ow, std::int64_t channel) -> operand {
-      if (strip_out) return k.at(out, {n, channel, oh, ow});
+      if (strip_out) return k.at(out, {n, channel, oh, ow + outs.begin});
       return k.in(result_row, ow * out_channels.size() + (channel - out_channels.begin));
     };
 
@@ -219,7 +244,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
             }
         return runs;
       };
-      const std::int64_t full = s.out_width / how.pack, rest = s.out_width % how.pack;
+      const std::int64_t full = outs.size() / how.pack, rest = outs.size() % how.pack;
       const std::int64_t o0 = block.first_group * s.c() + (how.pack > 1 ? 0 : piece.columns.begin);
       k.loop(full, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
       if (rest > 0) product.emit(runs_of(full * how.pack, rest), target(full * how.pack, o0), bias, rest * block.groups * s.c());
@@ -229,6 +254,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
         k.gather(k.at(out, {n, i + out_channels.begin, oh, 0}), k.in(result_row, i), s.out_width, out_channels.size());
       });
     c.add(v, k, how.strategy);
+   }
   }
 }
 

@@ -238,6 +238,24 @@ struct convolution_choice {
   std::vector<std::pair<std::string, std::string>> refused;    ///< and why the others do not
 };
 
+/// Half of what each core has to do where the convolutions' work, each at its least cost, is divided evenly over the chip.
+template <class... Strategies>
+[[nodiscard]] double fair_share(const context& c, const std::tuple<Strategies...>& strategies) {
+  double sum = 0;
+  for (model::vertex v = 0; v < c.model.node_count(); ++v) {
+    const auto& n = c.model.at(v);
+    if (!std::holds_alternative<model::convolution>(n.op) || c.model.at(n.inputs[0]).sizes.size() != 4) continue;
+    const auto s = shape_of(c.model, v);
+    if (s.positions() == 0 || s.k() == 0) continue;
+    std::optional<double> least;
+    std::apply([&](const auto&... strategy) {
+      (..., (strategy.refuses(s, c.chip, c.options) ? void() : void(least = std::min(least.value_or(std::numeric_limits<double>::max()), strategy.cost(s, c)))));
+    }, strategies);
+    sum += least.value_or(0);
+  }
+  return sum / static_cast<double>(2 * c.chip.core_count);
+}
+
 /// Lowers a convolution by the forced strategy or by the cheapest that applies (the first among equals).
 /// Errors: unsupported, where the forced strategy does not apply (names the node and says why) or is unknown; where the
 /// weights are computed at run time.

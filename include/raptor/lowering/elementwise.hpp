@@ -143,31 +143,41 @@ void element_wise_dense(context& c, model::vertex v, std::uint32_t result, const
   return c.constant(from.name + ".rows", rows, std::move(elements));
 }
 
-/// The channels that the computes of a value write, where several computes each write some channels of every row; else empty.
-[[nodiscard]] inline std::vector<interval> channel_parts(const context& c, std::uint32_t value) {
-  std::vector<interval> parts;
+/// The channels and columns of every row that one compute writes.
+struct row_part {
+  interval channels, columns;
+  friend auto operator<=>(const row_part&, const row_part&) = default;
+};
+/// How several computes divide the rows of a value among them; empty where one writes whole rows.
+[[nodiscard]] inline std::vector<row_part> row_parts(const context& c, std::uint32_t value) {
+  std::vector<row_part> parts;
+  std::int64_t covered = 0;
   for (const auto w : c.out.writers(value))
     for (const auto& a : c.out.at(w).accesses) {
       if (a.value != value || a.mode == access_mode::read) continue;
-      if (!a.low[1].is_constant() || !a.high[1].is_constant()) return {};
-      parts.push_back({a.low[1].constant(), a.high[1].constant()});
+      for (const std::size_t d : {1u, 3u})
+        if (!a.low[d].is_constant() || !a.high[d].is_constant()) return {};
+      parts.push_back({{a.low[1].constant(), a.high[1].constant()}, {a.low[3].constant(), a.high[3].constant()}});
+      covered += parts.back().channels.size() * parts.back().columns.size();
     }
+  const auto& sizes = c.out.values()[value].sizes;
   std::sort(parts.begin(), parts.end());
-  for (std::size_t i = 1; i < parts.size(); ++i)
-    if (parts[i].begin != parts[i - 1].end) return {};
-  return parts.size() > 1 ? parts : std::vector<interval>{};
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  std::int64_t distinct = 0;
+  for (const auto& p : parts) distinct += p.channels.size() * p.columns.size();
+  return parts.size() > 1 && covered == distinct && covered == sizes[1] * sizes[3] ? parts : std::vector<row_part>{};
 }
 
-/// Image rows whose sources are images of the result's size, divided by channels as one of them is: each compute continues one part.
+/// Image rows whose sources are images of the result's size, divided as one of them is: each compute continues one part.
 template <class Emit>
 bool element_wise_parts(context& c, model::vertex v, std::uint32_t result, const element_wise_request& request, const Emit& emit) {
   const shape sizes = c.out.values()[result].sizes;
   if (!request.fills.empty() || request.fixed_length) return false;
-  std::vector<interval> parts;
+  std::vector<row_part> parts;
   for (const auto s : request.sources) {
     const auto& from = c.out.values()[s];
     if (from.from == origin::constant || from.sizes != sizes) return false;
-    const auto own = channel_parts(c, s);
+    const auto own = row_parts(c, s);
     if (own.size() > parts.size()) parts = own;
   }
   if (parts.empty()) return false;
@@ -176,12 +186,14 @@ bool element_wise_parts(context& c, model::vertex v, std::uint32_t result, const
     kernel_builder k(compute_name(c, v, request.part) + "." + std::to_string(p), {sizes[0], sizes[2]});
     one_row_a_tile(k);
     auto [low, high] = row_box(sizes);
-    low[1] = parts[p].begin, high[1] = parts[p].end;
+    low[1] = parts[p].channels.begin, high[1] = parts[p].channels.end, low[3] = parts[p].columns.begin, high[3] = parts[p].columns.end;
+    const std::vector<affine> first{n, parts[p].channels.begin, h, parts[p].columns.begin};
+    const std::int64_t length = parts[p].channels.size() * parts[p].columns.size();
     std::vector<operand> in, scratch;
-    for (const auto s : request.sources) in.push_back(k.at(k.reads(s, low, high), {n, parts[p].begin, h, 0}));
+    for (const auto s : request.sources) in.push_back(k.at(k.reads(s, low, high), first));
     const auto y = k.writes(result, low, high);
-    for (std::size_t s = 0; s < request.scratch; ++s) scratch.push_back(k.in(k.scratch("scratch", sizes[3] * parts[p].size())));
-    emit(element_run{k, k.at(y, {n, parts[p].begin, h, 0}), std::move(in), {}, scratch, sizes[3] * parts[p].size()});
+    for (std::size_t s = 0; s < request.scratch; ++s) scratch.push_back(k.in(k.scratch("scratch", length)));
+    emit(element_run{k, k.at(y, first), std::move(in), {}, scratch, length});
     c.add(v, k);
   }
   return true;

@@ -109,6 +109,7 @@ struct compute {
   std::vector<access> accesses;
   std::vector<temporary> temporaries;
   std::vector<weight_matrix> groups;  ///< one array group each
+  std::int64_t family = -1;           ///< computes of one family have the same groups, which a core holds once; −1: a family of its own
   std::vector<item> prologue;  ///< once a core, before its first tile: only temporaries and constants
   std::vector<item> body;      ///< for each tile
 };

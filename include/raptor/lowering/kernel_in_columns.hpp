@@ -59,30 +59,29 @@ struct column_runs {
   return taps;
 }
 
-/// Channels that one pair of computes turns into one another: whole groups, or some outputs of one group.
+/// Channels that come from one another: whole groups, or some outputs of one group.
 struct column_part {
   channel_block block;
   interval outputs;  ///< of the block, in matrix columns of one tap and output column
-
-  [[nodiscard]] std::int64_t inputs(const convolution_shape& s) const { return block.groups * s.group_inputs(); }
 };
 
-/// The choice that lowering and cost share: parts and runs. Empty parts: it does not fit (`why`).
+/// The choice that lowering and cost share. Empty parts: it does not fit (`why`).
 struct column_plan {
   std::vector<column_part> parts;
   column_runs runs;
+  std::vector<interval> inputs;  ///< of a block: input channels of each scatter; several are added by the sum
+  std::int64_t segments = 1;     ///< stretches of a row that are tiles of their own
   std::string why;
 };
 
 namespace detail {
 
-[[nodiscard]] inline std::int64_t column_crossbars(const convolution_shape& s, const program::geometry& chip, const column_runs& runs, std::int64_t taps,
+[[nodiscard]] inline std::int64_t column_crossbars(const program::geometry& chip, const column_runs& runs, std::int64_t taps,
                                                    std::int64_t inputs, std::int64_t outputs) {
   std::int64_t sum = 0;
   for (const auto& run : runs.runs)
     if (run.outs > 0)
       sum += checked::divide_up(run.pixels * inputs, chip.crossbar_rows) * checked::divide_up(checked::multiply(taps * run.outs, outputs), chip.weight_columns);
-  static_cast<void>(s);
   return sum;
 }
 
@@ -111,27 +110,56 @@ namespace detail {
 
 }  // namespace detail
 
+/// Groups share the rows of a crossbar; what does not fit a core is divided by output channels, and by slices of input channels where the
+/// wider products that this allows save more than the additions cost.
 [[nodiscard]] inline column_plan plan_columns(const convolution_shape& s, const program::geometry& chip, const context* c = nullptr) {
   column_plan plan;
   const std::int64_t capacity = chip.crossbars_per_core, taps = detail::most_taps(s);
-  // Groups that share the rows of a crossbar.
-  std::int64_t together = std::clamp<std::int64_t>(chip.crossbar_rows / s.group_inputs(), 1, s.groups);
   const auto single = make_column_runs(s, 1);
   const auto fits = [&](const column_runs& runs, std::int64_t inputs, std::int64_t outputs) {
-    return detail::column_crossbars(s, chip, runs, taps, inputs, outputs) <= capacity;
+    return detail::column_crossbars(chip, runs, taps, inputs, outputs) <= capacity;
   };
+  std::int64_t together = std::clamp<std::int64_t>(chip.crossbar_rows / s.group_inputs(), 1, s.groups);
   while (together > 1 && !fits(single, together * s.group_inputs(), together * s.c())) --together;
-  std::int64_t pieces = 1;
-  const auto piece = [&] { return checked::divide_up(together * s.c(), pieces); };
-  while (pieces < s.c() && !fits(single, together * s.group_inputs(), piece())) ++pieces;
-  if (!fits(single, together * s.group_inputs(), piece())) {
-    plan.why = "one output channel needs " + std::to_string(detail::column_crossbars(s, chip, single, taps, together * s.group_inputs(), 1)) +
+  const std::int64_t channels = together * s.group_inputs(), outputs = together * s.c();
+  const std::int64_t slices = checked::divide_up(channels, chip.crossbar_rows);
+
+  // Ways to divide: `depth` slices in one core, as many output channels as then fit.
+  double least = 0;
+  std::int64_t size = 0;
+  for (std::int64_t depth = slices; depth >= 1; --depth) {
+    const std::int64_t inputs = std::min(channels, depth * chip.crossbar_rows), cuts = checked::divide_up(channels, inputs);
+    if (depth < slices && cuts == checked::divide_up(channels, std::min(channels, (depth + 1) * chip.crossbar_rows))) continue;  // no fewer cores
+    std::int64_t pieces = 1;
+    while (pieces < outputs && !fits(single, inputs, checked::divide_up(outputs, pieces))) ++pieces;
+    const std::int64_t piece = checked::divide_up(outputs, pieces);
+    if (!fits(single, inputs, piece) || (pieces > 1 && together > 1)) continue;
+    double cost = 0;
+    if (c != nullptr) {
+      const auto row = s.out_width * piece;
+      const double extra = static_cast<double>(c->time(isa::opcode::vvadd, row) + 2 * c->time(isa::opcode::send, row));
+      const double scatter = detail::scatter_row_cost(s, *c, single, taps, inputs, piece);
+      cost = static_cast<double>(pieces) * (static_cast<double>(cuts) * scatter + static_cast<double>((cuts - 1) * taps) * extra);
+      // A part that is too much for one core counts as if the whole chip waited for it.
+      const double part = scatter * static_cast<double>(s.batch * s.height);
+      if (c->fair_share > 0 && part > c->fair_share) cost *= part / c->fair_share;
+    }
+    if (size != 0 && cost >= least) continue;
+    least = cost, size = piece;
+    plan.inputs.clear();
+    for (std::int64_t i = 0; i < channels; i += inputs) plan.inputs.push_back({i, std::min(channels, i + inputs)});
+    if (c == nullptr) break;
+  }
+  if (size == 0) {
+    plan.inputs.clear();
+    plan.why = "one output channel needs " + std::to_string(detail::column_crossbars(chip, single, taps, std::min(channels, chip.crossbar_rows), 1)) +
                " crossbars, a core has " + std::to_string(capacity);
     return plan;
   }
+
   // More pixels in a product where their channels leave rows free; neighbouring pixels lie together where a part takes all channels.
   plan.runs = single;
-  if (together == s.groups && pieces == 1) {
+  if (together == s.groups && size == outputs && plan.inputs.size() == 1) {
     double best = c ? detail::scatter_row_cost(s, *c, single, taps, s.channels, s.out_channels) : 0;
     for (std::int64_t pixels = 2; pixels <= std::min(s.width, chip.crossbar_rows / s.channels); ++pixels) {
       const auto runs = make_column_runs(s, pixels);
@@ -141,11 +169,15 @@ namespace detail {
       best = cost, plan.runs = runs;
     }
   }
+  if (c != nullptr) {
+    const double row = detail::scatter_row_cost(s, *c, plan.runs, taps, plan.inputs[0].size(), size);
+    plan.segments = std::clamp<std::int64_t>(static_cast<std::int64_t>(row / static_cast<double>(c->options.tile_time) + 0.5), 1,
+                                             std::max<std::int64_t>(1, s.width / plan.runs.period / 2));
+  }
   for (std::int64_t g = 0; g < s.groups; g += together) {
     const channel_block block{g, std::min(together, s.groups - g)};
-    const std::int64_t outputs = block.groups * s.c();
-    const std::int64_t size = pieces == 1 ? outputs : piece();
-    for (std::int64_t m = 0; m < outputs; m += size) plan.parts.push_back({block, {m, std::min(outputs, m + size)}});
+    const std::int64_t all = block.groups * s.c();
+    for (std::int64_t m = 0; m < all; m += size) plan.parts.push_back({block, {m, std::min(all, m + size)}});
   }
   return plan;
 }
@@ -153,10 +185,10 @@ namespace detail {
 namespace detail {
 
 /// The matrix of a run: row (pixel, channel), column (kernel row, output column, output channel).
-[[nodiscard]] inline logical_matrix column_matrix(const convolution_shape& s, const column_part& part, const column_run& run, const std::vector<std::int64_t>& taps,
-                                                  const model::constant_ptr& weights) {
+[[nodiscard]] inline logical_matrix column_matrix(const convolution_shape& s, const column_part& part, interval channels, const column_run& run,
+                                                  const std::vector<std::int64_t>& taps, const model::constant_ptr& weights) {
   const std::int64_t inputs = s.group_inputs(), outputs = part.outputs.size(), all_taps = s.taps();
-  logical_matrix m{run.pixels * part.inputs(s), static_cast<std::int64_t>(taps.size()) * run.outs * outputs, {weights}, {}};
+  logical_matrix m{run.pixels * channels.size(), static_cast<std::int64_t>(taps.size()) * run.outs * outputs, {weights}, {}};
   for (std::int64_t p = 0; p < run.pixels; ++p)
     for (std::int64_t q = 0; q < s.kernel_w; ++q) {
       const std::int64_t at = run.first + p + s.pad_left - q * s.dilation_w;
@@ -164,11 +196,11 @@ namespace detail {
       const std::int64_t out = checked::floor_divide(at, s.stride_w) - run.out_first;
       for (std::size_t t = 0; t < taps.size(); ++t)
         for (std::int64_t g = 0; g < part.block.groups; ++g) {
-          const interval own = intersect(part.outputs, {g * s.c(), (g + 1) * s.c()});
-          if (own.empty()) continue;
+          const interval own = intersect(part.outputs, {g * s.c(), (g + 1) * s.c()}), in = intersect(channels, {g * inputs, (g + 1) * inputs});
+          if (own.empty() || in.empty()) continue;
           const std::int64_t first_output = (part.block.first_group + g) * s.c() + (own.begin - g * s.c());
-          m.blocks.push_back({0, (p * part.block.groups + g) * inputs, (static_cast<std::int64_t>(t) * run.outs + out) * outputs + (own.begin - part.outputs.begin),
-                              inputs, own.size(), first_output * inputs * all_taps + taps[t] * s.kernel_w + q, all_taps, inputs * all_taps});
+          m.blocks.push_back({0, p * channels.size() + (in.begin - channels.begin), (static_cast<std::int64_t>(t) * run.outs + out) * outputs + (own.begin - part.outputs.begin),
+                              in.size(), own.size(), (first_output * inputs + (in.begin - g * inputs)) * all_taps + taps[t] * s.kernel_w + q, all_taps, inputs * all_taps});
         }
     }
   return m;
@@ -200,145 +232,238 @@ namespace detail {
 
 }  // namespace detail
 
-/// Lowers a convolution with the kernel in the columns. Requires: plan_columns has parts. Lanes: (n, input row of a phase) and (n, output row).
-inline void lower_columns(context& c, model::vertex v, const std::string& strategy) {
-  const auto& node = c.model.at(v);
-  const convolution_shape s = shape_of(c.model, v);
-  const auto plan = plan_columns(s, c.chip, &c);
-  const auto weights = c.model.at(node.inputs[1]).data;
-  const model::constant_ptr bias = node.inputs.size() > 2 && node.inputs[2].valid() ? c.model.at(node.inputs[2]).data : nullptr;
-  const auto x = c.operand(node.inputs[0], layout::physical::nhwc_row_strip);
-  const auto y = c.result_in_rows(node.outputs[0]);
-  const affine n = tile_begin(0), row = tile_begin(1);
+/// A stretch of a row that is done as one tile: periods of input pixels, and the output columns that they reach.
+struct row_segment {
+  interval periods;  ///< of column_runs
+  interval outs;     ///< output columns, within the image
+};
 
-  for (std::size_t u = 0; u < plan.parts.size(); ++u) {
-    const auto& part = plan.parts[u];
-    const auto name = detail::part_name(node.from.node, u, plan.parts.size());
-    const std::int64_t outputs = part.outputs.size(), c0 = part.block.first_group * s.group_inputs(), ci = part.inputs(s);
-    const std::int64_t m0 = part.block.first_group * s.c() + part.outputs.begin;
-    // One kernel row whose input rows all exist: products add to the output row itself.
-    const bool direct = s.kernel_h == 1 && s.pad_top == 0 && (s.out_height - 1) * s.stride_h < s.height;
-    std::vector<std::uint32_t> partial(static_cast<std::size_t>(s.kernel_h), 0);
-    std::vector<std::int64_t> rows_of_phase(static_cast<std::size_t>(s.stride_h), 0);
+/// Cuts a row into `count` stretches of periods, fewer where the row has fewer periods.
+[[nodiscard]] inline std::vector<row_segment> segments_of(const convolution_shape& s, const column_runs& runs, std::int64_t count) {
+  const std::int64_t periods = checked::divide_up(s.width, runs.period), advance = runs.period / s.stride_w;
+  count = std::clamp<std::int64_t>(count, 1, periods);
+  std::vector<row_segment> result;
+  for (std::int64_t k = 0; k < count; ++k) {
+    row_segment segment{{periods * k / count, periods * (k + 1) / count}, {s.out_width, 0}};
+    for (const auto& run : runs.runs) {
+      if (run.outs == 0) continue;
+      segment.outs.begin = std::min(segment.outs.begin, segment.periods.begin * advance + run.out_first);
+      segment.outs.end = std::max(segment.outs.end, (segment.periods.end - 1) * advance + run.out_first + run.outs);
+    }
+    segment.outs = intersect(segment.outs, {0, s.out_width});
+    if (!segment.outs.empty()) result.push_back(segment);
+  }
+  return result;
+}
 
-    for (std::int64_t phase = 0; phase < s.stride_h; ++phase) {
-      const auto taps = taps_of_phase(s, phase);
+namespace detail {
+
+/// One part of a convolution with the kernel in the columns.
+class column_lowering {
+ public:
+  column_lowering(context& c, model::vertex v, const column_plan& plan, const column_part& part, std::string name, std::string strategy, std::uint32_t x, std::uint32_t y)
+      : c_(c), v_(v), s_(shape_of(c.model, v)), plan_(plan), part_(part), name_(std::move(name)), strategy_(std::move(strategy)), x_(x), y_(y),
+        segments_(segments_of(s_, plan.runs, plan.segments)), outputs_(part.outputs.size()), m0_(part.block.first_group * s_.c() + part.outputs.begin) {
+    const auto& node = c.model.at(v);
+    weights_ = c.model.at(node.inputs[1]).data;
+    if (node.inputs.size() > 2 && node.inputs[2].valid()) bias_ = c.model.at(node.inputs[2]).data;
+    // One kernel row whose input rows all exist, in one stretch: products add to the output row itself.
+    direct_ = s_.kernel_h == 1 && s_.pad_top == 0 && (s_.out_height - 1) * s_.stride_h < s_.height && alone() && cuts() == 1;
+    partial_.assign(static_cast<std::size_t>(s_.kernel_h), std::vector<std::uint32_t>(segments_.size() * cuts(), 0));
+    rows_of_phase_.assign(static_cast<std::size_t>(s_.stride_h), 0);
+  }
+
+  void run() {
+    for (std::int64_t phase = 0; phase < s_.stride_h; ++phase) {
+      const auto taps = taps_of_phase(s_, phase);
       if (taps.empty()) continue;
-      const std::int64_t last = std::min(s.height - 1, (s.out_height - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h - s.pad_top);
-      const std::int64_t rows = direct ? s.out_height : last < phase ? 0 : (last - phase) / s.stride_h + 1;
-      rows_of_phase[static_cast<std::size_t>(phase)] = rows;
-      kernel_builder k(name + (direct ? "" : s.stride_h > 1 ? ".scatter" + std::to_string(phase) : ".scatter"), {s.batch, rows});
-      k.current().most = {1, 1};
-      const affine in_row = row * s.stride_h + phase;
-      const auto in = k.reads(x, {n, c0, in_row, 0}, {n + tile_extent(0), c0 + ci, in_row + tile_extent(1), s.width});
-      std::vector<std::uint32_t> out;
-      for (const auto r : taps) {
-        if (direct) {
-          out.push_back(k.writes(y, {n, m0, row, 0}, {n + tile_extent(0), m0 + outputs, row + tile_extent(1), s.out_width}));
+      const std::int64_t last = std::min(s_.height - 1, (s_.out_height - 1) * s_.stride_h + (s_.kernel_h - 1) * s_.dilation_h - s_.pad_top);
+      const std::int64_t rows = direct_ ? s_.out_height : last < phase ? 0 : (last - phase) / s_.stride_h + 1;
+      rows_of_phase_[static_cast<std::size_t>(phase)] = rows;
+      if (rows == 0) continue;
+      for (std::size_t cut = 0; cut < cuts(); ++cut) {
+        const auto family = c_.new_family();
+        for (std::size_t k = 0; k < segments_.size(); ++k) scatter(phase, taps, rows, k, cut, family);
+      }
+    }
+    if (direct_) return;
+    for (std::size_t k = 0; k < segments_.size(); ++k) sum(k);
+  }
+
+ private:
+  /// Do the stretches reach disjoint outputs that cover the row?
+  [[nodiscard]] bool alone() const {
+    std::int64_t end = 0;
+    for (const auto& segment : segments_) {
+      if (segment.outs.begin != end) return false;
+      end = segment.outs.end;
+    }
+    return end == s_.out_width;
+  }
+  /// How many scatters the sum adds for each kernel row.
+  [[nodiscard]] std::size_t cuts() const { return plan_.inputs.size(); }
+  [[nodiscard]] std::string suffix(std::size_t k) const { return segments_.size() > 1 ? "[" + std::to_string(k) + "]" : ""; }
+
+  [[nodiscard]] std::string cut_name(std::size_t cut) const { return cuts() > 1 ? "c" + std::to_string(cut) : ""; }
+
+  void scatter(std::int64_t phase, const std::vector<std::int64_t>& taps, std::int64_t rows, std::size_t segment_number, std::size_t cut,
+               std::int64_t family) {
+    // The last block of groups may hold fewer than the others.
+    const interval channels{plan_.inputs[cut].begin, std::min(plan_.inputs[cut].end, part_.block.groups * s_.group_inputs())};
+    const std::int64_t inputs = channels.size(), c0 = part_.block.first_group * s_.group_inputs() + channels.begin;
+    const affine n = tile_begin(0), row = tile_begin(1);
+    const auto& segment = segments_[segment_number];
+    const std::int64_t width = segment.outs.size(), out0 = segment.outs.begin, period = plan_.runs.period, advance = period / s_.stride_w;
+    kernel_builder k(name_ + (direct_ ? "" : s_.stride_h > 1 ? ".scatter" + std::to_string(phase) : ".scatter") + cut_name(cut) + suffix(segment_number), {s_.batch, rows});
+    k.current().most = {1, 1};
+    k.current().family = family;
+    const affine in_row = row * s_.stride_h + phase;
+    const auto in = k.reads(x_, {n, c0, in_row, segment.periods.begin * period},
+                            {n + tile_extent(0), c0 + inputs, in_row + tile_extent(1), std::min(s_.width, segment.periods.end * period)});
+    std::vector<std::uint32_t> out;
+    for (const auto r : taps) {
+      if (direct_) {
+        out.push_back(k.writes(y_, {n, m0_, row, out0}, {n + tile_extent(0), m0_ + outputs_, row + tile_extent(1), segment.outs.end}));
+        continue;
+      }
+      const auto value = c_.intermediate(name_ + ".partial" + std::to_string(r) + cut_name(cut) + suffix(segment_number), {s_.batch, outputs_, rows, width}, layout::physical::nhwc_row_strip);
+      partial_[static_cast<std::size_t>(r)][cut * segments_.size() + segment_number] = value;
+      out.push_back(k.writes(value, {n, 0, row, 0}, {n + tile_extent(0), outputs_, row + tile_extent(1), width}));
+    }
+    // Output column `ow` of the image.
+    const auto at_out = [&](std::size_t t, const affine& ow) { return direct_ ? k.at(out[t], {n, m0_, row, ow}) : k.at(out[t], {n, 0, row, ow - out0}); };
+    if (direct_ && bias_) {
+      const auto first = repeated_row(c_, k, name_ + ".bias", bias_, {m0_, m0_ + outputs_}, width);
+      k.copy(at_out(0, out0), k.in(first), width * outputs_);
+    } else {
+      for (std::size_t t = 0; t < taps.size(); ++t) k.fill(at_out(t, out0), 0, width * outputs_);
+    }
+
+    const auto taps_count = static_cast<std::int64_t>(taps.size());
+    std::int64_t widest = 1;
+    for (const auto& run : plan_.runs.runs) widest = std::max(widest, physical(taps_count * run.outs * outputs_));
+    const auto product_at = k.scratch("columns", widest);
+    std::optional<std::uint32_t> zeros;
+    for (const auto& run : plan_.runs.runs) {
+      if (run.outs == 0) continue;
+      const auto matrix = column_matrix(s_, part_, channels, run, taps, weights_);
+      product_emitter product(k, c_.chip, matrix, matrix.rows, {0, {0, checked::divide_up(matrix.rows, c_.chip.crossbar_rows)}, {0, matrix.columns}});
+      // Period j: pixels from j · period + first on; those beyond the row are zero, outputs beyond it are left out.
+      const auto emit = [&](const affine& j, std::int64_t pixels, interval kept) {
+        std::vector<input_run> from{{0, pixels * inputs, k.at(in, {n, c0, in_row, j * period + run.first}), 1, outside::never}};
+        if (pixels < run.pixels) {
+          if (!zeros) {
+            zeros = k.scratch("zeros", run.pixels * inputs, true);
+            k.prologue([&] { k.fill(k.in(*zeros), 0, run.pixels * inputs); });
+          }
+          from.push_back({pixels * inputs, (run.pixels - pixels) * inputs, k.in(*zeros), 0, outside::never});
+        }
+        product.emit(from, k.in(product_at), std::nullopt, physical(matrix.columns));
+        for (std::size_t t = 0; t < taps.size(); ++t) {
+          const auto to = at_out(t, j * advance + (run.out_first + kept.begin));
+          k.vector(isa::opcode::vvadd, to, to, k.in(product_at, (static_cast<std::int64_t>(t) * run.outs + kept.begin) * outputs_), kept.size() * outputs_);
+        }
+      };
+      const auto kept_of = [&](std::int64_t j) {
+        const auto first = j * advance + run.out_first;
+        const auto inside = intersect({first, first + run.outs}, {0, s_.out_width});
+        return inside.empty() ? interval{0, 0} : interval{inside.begin - first, inside.end - first};
+      };
+      const auto pixels_of = [&](std::int64_t j) { return std::min(run.pixels, s_.width - j * period - run.first); };
+      const auto whole_run = [&](std::int64_t j) { return pixels_of(j) == run.pixels && kept_of(j).size() == run.outs; };
+      for (std::int64_t j = segment.periods.begin; j < segment.periods.end && j * period + run.first < s_.width;) {
+        std::int64_t end = j;
+        while (end < segment.periods.end && whole_run(end)) ++end;
+        if (end > j + 1) {
+          k.loop(end - j, [&](const affine& i) { emit(i + j, run.pixels, {0, run.outs}); });
+          j = end;
           continue;
         }
-        const auto value = c.intermediate(name + ".partial" + std::to_string(r), {s.batch, outputs, std::max<std::int64_t>(1, rows), s.out_width}, layout::physical::nhwc_row_strip);
-        partial[static_cast<std::size_t>(r)] = value;
-        out.push_back(k.writes(value, {n, 0, row, 0}, {n + tile_extent(0), outputs, row + tile_extent(1), s.out_width}));
+        if (!kept_of(j).empty()) emit(j, pixels_of(j), kept_of(j));
+        ++j;
       }
-      if (rows == 0) continue;
-      const auto at_out = [&](std::size_t t, const affine& ow) { return k.at(out[t], {n, direct ? m0 : 0, row, ow}); };
-      if (direct && bias) {
-        const auto first = detail::repeated_row(c, k, name + ".bias", bias, {m0, m0 + outputs}, s.out_width);
-        k.copy(at_out(0, 0), k.in(first), s.out_width * outputs);
-      } else {
-        for (std::size_t t = 0; t < taps.size(); ++t) k.fill(at_out(t, 0), 0, s.out_width * outputs);
-      }
-
-      const auto taps_count = static_cast<std::int64_t>(taps.size());
-      std::int64_t widest = 0;
-      for (const auto& run : plan.runs.runs) widest = std::max(widest, checked::divide_up(taps_count * run.outs * outputs, c.chip.weight_columns) * c.chip.weight_columns);
-      if (widest == 0) continue;
-      const auto product_at = k.scratch("columns", widest);
-      std::optional<std::uint32_t> zeros;
-      const std::int64_t advance = plan.runs.period / s.stride_w;
-      for (const auto& run : plan.runs.runs) {
-        if (run.outs == 0) continue;
-        const auto matrix = detail::column_matrix(s, part, run, taps, weights);
-        product_emitter product(k, c.chip, matrix, matrix.rows, {0, {0, checked::divide_up(matrix.rows, c.chip.crossbar_rows)}, {0, matrix.columns}});
-        const std::int64_t physical = checked::divide_up(matrix.columns, c.chip.weight_columns) * c.chip.weight_columns;
-        // Period j: pixels from j · period + first on; those beyond the row are zero, outputs beyond it are left out.
-        const auto emit = [&](const affine& j, std::int64_t pixels, interval kept) {
-          std::vector<input_run> from{{0, pixels * ci, k.at(in, {n, c0, in_row, j * plan.runs.period + run.first}), 1, outside::never}};
-          if (pixels < run.pixels) {
-            if (!zeros) {
-              zeros = k.scratch("zeros", run.pixels * ci, true);
-              k.prologue([&] { k.fill(k.in(*zeros), 0, run.pixels * ci); });
-            }
-            from.push_back({pixels * ci, (run.pixels - pixels) * ci, k.in(*zeros), 0, outside::never});
-          }
-          product.emit(from, k.in(product_at), std::nullopt, physical);
-          for (std::size_t t = 0; t < taps.size(); ++t) {
-            const auto ow = j * advance + (run.out_first + kept.begin);
-            k.vector(isa::opcode::vvadd, at_out(t, ow), at_out(t, ow), k.in(product_at, (static_cast<std::int64_t>(t) * run.outs + kept.begin) * outputs), kept.size() * outputs);
-          }
-        };
-        const std::int64_t periods = run.first >= s.width ? 0 : (s.width - run.first - 1) / plan.runs.period + 1;
-        const auto kept_of = [&](std::int64_t j) {
-          const auto first = j * advance + run.out_first;
-          const auto inside = intersect({first, first + run.outs}, {0, s.out_width});
-          return inside.empty() ? interval{0, 0} : interval{inside.begin - first, inside.end - first};
-        };
-        const auto pixels_of = [&](std::int64_t j) { return std::min(run.pixels, s.width - j * plan.runs.period - run.first); };
-        const auto whole_run = [&](std::int64_t j) { return pixels_of(j) == run.pixels && kept_of(j).size() == run.outs; };
-        for (std::int64_t j = 0; j < periods;) {
-          std::int64_t end = j;
-          while (end < periods && whole_run(end)) ++end;
-          if (end > j + 1) {
-            k.loop(end - j, [&](const affine& i) { emit(i + j, run.pixels, {0, run.outs}); });
-            j = end;
-            continue;
-          }
-          if (!kept_of(j).empty()) emit(j, pixels_of(j), kept_of(j));
-          ++j;
-        }
-      }
-      c.add(v, k, strategy);
     }
-    if (direct) continue;
+    c_.add(v_, k, strategy_);
+  }
 
-    // The sum of an output row: input row = row · stride + tap · dilation − pad, row `shift` + output row of its phase.
-    kernel_builder k(name, {s.batch, s.out_height});
+  /// The sum of the output columns from where a stretch begins to reach to where the next one does. Input row = row · stride + tap · dilation −
+  /// pad: row `shift` + output row of its phase.
+  void sum(std::size_t segment_number) {
+    const affine n = tile_begin(0), row = tile_begin(1);
+    const std::int64_t begin = segment_number == 0 ? 0 : segments_[segment_number].outs.begin;
+    const std::int64_t end = segment_number + 1 < segments_.size() ? segments_[segment_number + 1].outs.begin : s_.out_width;
+    if (end <= begin) return;
+    kernel_builder k(name_ + suffix(segment_number), {s_.batch, s_.out_height});
     k.current().most = {1, 1};
-    const auto target = k.writes(y, {n, m0, row, 0}, {n + tile_extent(0), m0 + outputs, row + tile_extent(1), s.out_width});
-    const operand to = k.at(target, {n, m0, row, 0});
+    const auto target = k.writes(y_, {n, m0_, row, begin}, {n + tile_extent(0), m0_ + outputs_, row + tile_extent(1), end});
+    const auto to = [&](std::int64_t ow) { return k.at(target, {n, m0_, row, ow}); };
     struct source {
       operand from;
-      bool always = false;  ///< its row exists for every output row
+      interval outs;
+      bool always = false;  ///< it covers all columns, and its row exists for every output row
     };
     std::vector<source> sources;
-    for (std::int64_t r = 0; r < s.kernel_h; ++r) {
-      const std::int64_t first = r * s.dilation_h - s.pad_top, phase = checked::floor_modulo(first, s.stride_h), shift = checked::floor_divide(first, s.stride_h);
-      const std::int64_t rows = rows_of_phase[static_cast<std::size_t>(phase)];
-      if (rows == 0 || shift >= rows || shift + s.out_height <= 0) continue;
-      const auto access = k.reads(partial[static_cast<std::size_t>(r)], {n, 0, row + shift, 0}, {n + tile_extent(0), outputs, row + shift + tile_extent(1), s.out_width});
-      sources.push_back({k.at(access, {n, 0, row + shift, 0}), shift >= 0 && s.out_height - 1 + shift < rows});
+    for (std::int64_t r = 0; r < s_.kernel_h; ++r) {
+      const std::int64_t first = r * s_.dilation_h - s_.pad_top, phase = checked::floor_modulo(first, s_.stride_h), shift = checked::floor_divide(first, s_.stride_h);
+      const std::int64_t rows = rows_of_phase_[static_cast<std::size_t>(phase)];
+      if (rows == 0 || shift >= rows || shift + s_.out_height <= 0) continue;
+      for (std::size_t j = 0; j < segments_.size() * cuts(); ++j) {
+        const auto& from = segments_[j % segments_.size()];
+        const auto outs = intersect(from.outs, {begin, end});
+        if (outs.empty()) continue;
+        const std::int64_t at = outs.begin - from.outs.begin;
+        const auto access = k.reads(partial_[static_cast<std::size_t>(r)][j], {n, 0, row + shift, at}, {n + tile_extent(0), outputs_, row + shift + tile_extent(1), at + outs.size()});
+        sources.push_back({k.at(access, {n, 0, row + shift, at}), outs, outs == interval{begin, end} && shift >= 0 && s_.out_height - 1 + shift < rows});
+      }
     }
     std::stable_partition(sources.begin(), sources.end(), [](const source& a) { return a.always; });
     std::optional<operand> have;  // what the next addition adds to
-    if (bias) have = k.in(detail::repeated_row(c, k, name + ".bias", bias, {m0, m0 + outputs}, s.out_width));
+    if (bias_) have = k.in(repeated_row(c_, k, name_ + ".bias", bias_, {m0_, m0_ + outputs_}, end - begin));
     std::size_t next = 0;
-    const std::int64_t length = s.out_width * outputs;
+    const std::int64_t length = (end - begin) * outputs_;
     if (!have && !sources.empty() && sources[0].always) have = sources[next++].from;
     if (have && next < sources.size() && sources[next].always) {
-      k.vector(isa::opcode::vvadd, to, sources[next].from, *have, length);
+      k.vector(isa::opcode::vvadd, to(begin), sources[next].from, *have, length);
       ++next;
     } else if (have) {
-      k.copy(to, *have, length);
+      k.copy(to(begin), *have, length);
     } else {
-      k.fill(to, 0, length);
+      k.fill(to(begin), 0, length);
     }
     for (; next < sources.size(); ++next) {
-      auto& add = k.vector(isa::opcode::vvadd, to, sources[next].from, to, length);
-      if (!sources[next].always) add.when_outside = outside::skip;
+      const auto& a = sources[next];
+      k.vector(isa::opcode::vvadd, to(a.outs.begin), a.from, to(a.outs.begin), a.outs.size() * outputs_).when_outside = outside::skip;
     }
-    c.add(v, k, strategy);
+    c_.add(v_, k, strategy_);
   }
+
+  [[nodiscard]] std::int64_t physical(std::int64_t columns) const { return checked::divide_up(columns, c_.chip.weight_columns) * c_.chip.weight_columns; }
+
+  context& c_;
+  model::vertex v_;
+  convolution_shape s_;
+  const column_plan& plan_;
+  const column_part& part_;
+  std::string name_, strategy_;
+  std::uint32_t x_, y_;
+  std::vector<row_segment> segments_;
+  std::int64_t outputs_, m0_;  ///< output channels of the part, and the first of them
+  model::constant_ptr weights_, bias_;
+  bool direct_ = false;
+  std::vector<std::vector<std::uint32_t>> partial_;  ///< by kernel row; then by cut of the inputs and stretch
+  std::vector<std::int64_t> rows_of_phase_;
+};
+
+}  // namespace detail
+
+/// Lowers a convolution with the kernel in the columns. Requires: plan_columns has parts. Lanes: (n, input row of a phase) and (n, output row).
+inline void lower_columns(context& c, model::vertex v, const std::string& strategy) {
+  const auto& node = c.model.at(v);
+  const auto plan = plan_columns(shape_of(c.model, v), c.chip, &c);
+  const auto x = c.operand(node.inputs[0], layout::physical::nhwc_row_strip);
+  const auto y = c.result_in_rows(node.outputs[0]);
+  for (std::size_t u = 0; u < plan.parts.size(); ++u)
+    detail::column_lowering(c, v, plan, plan.parts[u], detail::part_name(node.from.node, u, plan.parts.size()), strategy, x, y).run();
   c.complete_rows(node.outputs[0], y);
 }
 
@@ -347,11 +472,17 @@ inline void lower_columns(context& c, model::vertex v, const std::string& strate
   const auto plan = plan_columns(s, c.chip, &c);
   double sum = 0;
   for (const auto& part : plan.parts) {
+    const auto row = s.out_width * part.outputs.size();
     for (std::int64_t phase = 0; phase < s.stride_h; ++phase) {
       const auto taps = static_cast<std::int64_t>(taps_of_phase(s, phase).size());
-      if (taps > 0) sum += detail::scatter_row_cost(s, c, plan.runs, taps, part.inputs(s), part.outputs.size()) * static_cast<double>(s.height) / static_cast<double>(s.stride_h);
+      if (taps == 0) continue;
+      for (const auto& inputs : plan.inputs)
+        sum += detail::scatter_row_cost(s, c, plan.runs, taps, std::min(inputs.size(), part.block.groups * s.group_inputs()), part.outputs.size()) * static_cast<double>(s.height) / static_cast<double>(s.stride_h);
     }
-    if (s.kernel_h > 1) sum += static_cast<double>(s.kernel_h * s.out_height) * static_cast<double>(c.time(isa::opcode::vvadd, s.out_width * part.outputs.size()));
+    const auto cuts = static_cast<std::int64_t>(plan.inputs.size());
+    if (s.kernel_h > 1 || cuts > 1)
+      sum += static_cast<double>(s.kernel_h * s.out_height * cuts) * static_cast<double>(c.time(isa::opcode::vvadd, row)) +
+             static_cast<double>(s.kernel_h * s.out_height * (cuts - 1) * 2) * static_cast<double>(c.time(isa::opcode::send, row));
   }
   return sum * static_cast<double>(s.batch);
 }

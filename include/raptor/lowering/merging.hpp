@@ -114,7 +114,10 @@ struct toucher {
       for (const auto& a : computes[p].accesses) {
         if (a.mode == access_mode::read) continue;
         if (a.value == value) exact = writer.accesses == 1 && a.mode == access_mode::assign && a.low == read.low && a.high == read.high;
-        else alone = alone && g.values()[a.value].result < 0 && (readers[a.value].empty() || (readers[a.value].size() == 1 && readers[a.value].front() == p));
+        else {
+          const auto own = detail::who_touches(computes, readers[a.value], a, true);
+          alone = alone && g.values()[a.value].result < 0 && (own.computes == 0 || (own.computes == 1 && own.vertex == p));
+        }
       }
       if (!exact || !alone) continue;
       compute merged = std::move(computes[p]);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <map>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -18,6 +20,14 @@ namespace raptor::schedule {
   return sum;
 }
 
+/// For each compute the first one of its family: where copies of the family's weights are counted.
+[[nodiscard]] inline std::vector<std::uint32_t> family_heads(const lowering::compute_graph& g) {
+  std::vector<std::uint32_t> head(g.size());
+  std::map<std::int64_t, std::uint32_t> first;
+  for (std::uint32_t v = 0; v < g.size(); ++v) head[v] = g.at(v).family < 0 ? v : first.try_emplace(g.at(v).family, v).first->second;
+  return head;
+}
+
 /// Predicted time of all tiles of a compute, one after another.
 template <target::chip_target Target>
 [[nodiscard]] picoseconds work_of(const Target& t, const lowering::compute& c, const tile_graph& tiles, std::size_t vertex) {
@@ -26,40 +36,65 @@ template <target::chip_target Target>
   return sum;
 }
 
-/// Replication policy: over how many cores the tiles of each compute are divided, each with a copy of the weights. The
-/// compute that takes longest gets one more while crossbars are free, so that the longest share shrinks (BOUNDS, "Replication").
+/// Replication policy: over how many cores the tiles of each compute are divided, each with a copy of the weights; computes of one family
+/// share their copies. The family that takes longest gets one more while crossbars are free, so that the longest share shrinks (BOUNDS, "Replication").
 ///
 /// `most`: copies of one compute; `occupancy`: share of the chip's crossbars that copies may fill, the rest is left for packing.
 /// Guarantees: between 1 and the number of tiles; 1 where only the first copies fit. Cost: O(copies · log computes). Deterministic.
 struct bottleneck_replication {
-  std::int64_t most = 144;
+  std::int64_t most = 1024;
   double occupancy = 0.95;
+  double power = 1;  ///< who gets the next copy: the largest work / copies^power / size^price
+  double price = 0;
 
   template <target::chip_target Target>
   [[nodiscard]] std::vector<std::int64_t> operator()(const Target& t, const lowering::compute_graph& g, const tile_graph& tiles) const {
     const program::geometry chip = t.chip();
-    std::vector<std::int64_t> copies(g.size(), 1), size(g.size(), 0);
+    const auto head = family_heads(g);
+    std::vector<std::int64_t> copies(g.size(), 1), size(g.size(), 0), count(g.size(), 0);
     std::vector<picoseconds> work(g.size(), 0);
     std::int64_t used = 0;
-    using entry = std::pair<picoseconds, std::size_t>;
+    using entry = std::pair<double, std::size_t>;
     const auto shorter = [](const entry& a, const entry& b) { return a.first != b.first ? a.first < b.first : a.second > b.second; };
+    const auto worth = [&](std::size_t v) {
+      return static_cast<double>(work[v]) / std::pow(static_cast<double>(copies[v]), power) / std::pow(static_cast<double>(std::max<std::int64_t>(1, size[v])), price);
+    };
     std::priority_queue<entry, std::vector<entry>, decltype(shorter)> longest(shorter);
     for (std::size_t v = 0; v < g.size(); ++v) {
-      size[v] = crossbars_of(g.at(v), chip), work[v] = work_of(t, g.at(v), tiles, v);
-      used += size[v];
-      longest.emplace(work[v], v);
+      if (head[v] == v) size[v] = crossbars_of(g.at(v), chip), used += size[v];
+      work[head[v]] += work_of(t, g.at(v), tiles, v);
+      count[head[v]] += static_cast<std::int64_t>(tiles.of_compute[v].size());
     }
+    for (std::size_t v = 0; v < g.size(); ++v)
+      if (head[v] == v) longest.emplace(worth(v), v);
     const auto budget = static_cast<std::int64_t>(occupancy * static_cast<double>(chip.core_count * chip.crossbars_per_core));
     while (!longest.empty()) {
       const auto v = longest.top().second;
       longest.pop();
-      const auto limit = std::min({most, chip.core_count, static_cast<std::int64_t>(tiles.of_compute[v].size())});
+      const auto limit = std::min({most, chip.core_count, count[v]});
       if (copies[v] >= limit || used + size[v] > budget) continue;
       used += size[v];
       ++copies[v];
-      longest.emplace(work[v] / copies[v], v);
+      longest.emplace(worth(v), v);
     }
+    for (std::size_t v = 0; v < g.size(); ++v) copies[v] = copies[head[v]];
     return copies;
+  }
+};
+
+/// Replication policy: several candidates, for the evaluator to choose from: the bottleneck's, those of the square-root rule for layers that run one
+/// after another (BOUNDS, "Replication"), and some in between.
+struct replication_portfolio {
+  std::vector<bottleneck_replication> candidates{{}, {.occupancy = 0.85}, {.occupancy = 0.7}, {.power = 1.5}, {.power = 2}, {.price = 0.25}, {.power = 1.5, .price = 0.5}, {.power = 2, .price = 1}};
+
+  template <target::chip_target Target>
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> operator()(const Target& t, const lowering::compute_graph& g, const tile_graph& tiles) const {
+    std::vector<std::vector<std::int64_t>> result;
+    for (const auto& c : candidates) {
+      auto copies = c(t, g, tiles);
+      if (std::find(result.begin(), result.end(), copies) == result.end()) result.push_back(std::move(copies));
+    }
+    return result;
   }
 };
 

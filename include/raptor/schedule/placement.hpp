@@ -43,11 +43,12 @@ struct peft_placement {
 
     // One task a share; the tasks of one compute share its weights where they meet on a core.
     const program::geometry chip = t.chip();
+    const auto head = family_heads(g);
     task_graph tasks(shares.size());
     for (std::size_t i = 0; i < shares.size(); ++i) {
       const auto size = crossbars_of(g.at(shares[i].compute), chip);
       tasks[i].name = g.at(shares[i].compute).name;
-      if (size > 0) tasks[i].weights.push_back({shares[i].compute, size});
+      if (size > 0) tasks[i].weights.push_back({head[shares[i].compute], size});
     }
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> flow;
     for (std::uint32_t i = 0; i < tiles.size(); ++i) {

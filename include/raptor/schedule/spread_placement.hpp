@@ -20,7 +20,10 @@ namespace raptor::schedule {
 /// Requires: `copies` between 1 and the number of tiles of each compute that has any. Copies that find no room are left out, the first
 /// ones are packed. Errors: capacity, with needed and available crossbars. Cost: O(copies × cores + dependencies). Deterministic.
 struct spread_placement {
-  bool bands = false;  ///< neighbouring tiles go to one copy; else they are dealt in turn
+  bool bands = false;   ///< neighbouring tiles go to one copy; else they are dealt in turn
+  std::vector<double> bounds{1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.5, 1000.0};  ///< of a core's load, as multiples of the mean
+  double remote = 0.8;  ///< what load far away in the network counts, where load at the same depth counts 1
+  double crowd = 0.03;  ///< time of waiting that a tile without weights expects for each unit of its core's load
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, const std::vector<std::int64_t>& copies, schedule& s) const {
@@ -29,12 +32,15 @@ struct spread_placement {
     const auto cores = static_cast<std::size_t>(chip.core_count);
     s.place.assign(tiles.size(), {});
 
+    const auto head = family_heads(g);
     std::vector<std::int64_t> size(g.size());
-    std::vector<picoseconds> work(g.size());
+    std::vector<picoseconds> work(g.size(), 0);  // of the family, at its head
+    std::vector<std::size_t> tiles_of(g.size(), 0), members(g.size(), 0), member(g.size(), 0);
     std::vector<std::size_t> depth(g.size(), 0);
     std::size_t depths = 1;
     for (lowering::vertex v = 0; v < g.size(); ++v) {
-      size[v] = crossbars_of(g.at(v), chip), work[v] = work_of(t, g.at(v), s.graph, v);
+      size[v] = crossbars_of(g.at(v), chip), work[head[v]] += work_of(t, g.at(v), s.graph, v);
+      tiles_of[head[v]] += s.graph.of_compute[v].size(), member[v] = members[head[v]]++;
       for (const auto [e, end] = boost::in_edges(v, g.structure()); const auto edge : boost::make_iterator_range(e, end)) {
         const auto p = boost::source(edge, g.structure());
         depth[v] = std::max(depth[v], depth[p] + (size[p] > 0 ? 1 : 0));
@@ -42,71 +48,95 @@ struct spread_placement {
       depths = std::max(depths, depth[v] + 1);
     }
 
-    // Load of each core at each depth.
+    // Load of each core at each depth, every family's work divided by its copies.
     std::vector<std::vector<double>> load(cores, std::vector<double>(depths, 0));
     std::vector<std::int64_t> room(cores, chip.crossbars_per_core);
-    std::vector<std::vector<std::uint32_t>> at(g.size());  // cores of each compute's copies
+    std::vector<std::vector<std::uint32_t>> at(g.size());  // cores of each family's copies
     const auto busy = [&](std::size_t core, std::size_t d) {
       double sum = 0;
-      for (std::size_t k = 0; k < depths; ++k) sum += load[core][k] / (1.0 + static_cast<double>(k > d ? k - d : d - k));
+      for (std::size_t k = 0; k < depths; ++k) sum += load[core][k] * (remote + (1 - remote) / (1.0 + static_cast<double>(k > d ? k - d : d - k)));
       return sum;
     };
-    const auto put = [&](lowering::vertex v, std::size_t core, std::int64_t of) {
+    std::vector<std::int64_t> planned = copies;
+    const auto share = [&](lowering::vertex v) { return static_cast<double>(work[v]) / static_cast<double>(planned[v]); };
+    const auto put = [&](lowering::vertex v, std::size_t core) {
       at[v].push_back(static_cast<std::uint32_t>(core));
       room[core] -= size[v];
-      load[core][depth[v]] += static_cast<double>(work[v]) / static_cast<double>(of);
+      load[core][depth[v]] += share(v);
     };
-    const auto best_core = [&](lowering::vertex v) {
+    const auto clear = [&] {
+      room.assign(cores, chip.crossbars_per_core);
+      for (auto& l : load) std::fill(l.begin(), l.end(), 0.0);
+      for (auto& list : at) list.clear();
+    };
+    // Of the cores with room whose load stays within the bound the fullest one.
+    const auto best_core = [&](lowering::vertex v, double bound) {
       std::size_t best = cores;
-      double least = 0;
+      std::pair<std::int64_t, double> least;
       for (std::size_t c = 0; c < cores; ++c) {
         if (room[c] < size[v] || std::find(at[v].begin(), at[v].end(), c) != at[v].end()) continue;
-        const double cost = busy(c, depth[v]);
+        const double now = busy(c, depth[v]);
+        if (now > 0 && now + share(v) > bound) continue;
+        const std::pair cost{room[c], now};
         if (best == cores || cost < least) best = c, least = cost;
       }
       return best;
     };
     std::vector<lowering::vertex> weighted;
     for (lowering::vertex v = 0; v < g.size(); ++v)
-      if (size[v] > 0 && !s.graph.of_compute[v].empty()) weighted.push_back(v);
+      if (head[v] == v && size[v] > 0 && tiles_of[v] > 0) weighted.push_back(v);
     std::stable_sort(weighted.begin(), weighted.end(), [&](auto a, auto b) { return size[a] > size[b]; });
-    bool fits = true;
-    for (const auto v : weighted) {
-      const auto c = best_core(v);
-      if (c == cores) {
-        fits = false;
-        break;
+    // All copies by decreasing size, within the least of some bounds on the load; where there is none, the family that misses a copy least
+    // gives one up.
+    double fair = 0;
+    for (const auto w : work) fair += static_cast<double>(w) / static_cast<double>(cores);
+    const auto place_all = [&](double bound) {
+      clear();
+      for (const auto v : weighted)
+        for (std::int64_t k = 0; k < planned[v]; ++k) {
+          const auto c = best_core(v, bound);
+          if (c == cores) return false;
+          put(v, c);
+        }
+      return true;
+    };
+    const auto place_within = [&] {
+      for (const double bound : bounds)
+        if (place_all(bound * fair)) return true;
+      return false;
+    };
+    while (!place_within()) {
+      clear();
+      std::size_t poorest = weighted.size();
+      double least = 0;
+      for (std::size_t i = 0; i < weighted.size(); ++i) {
+        const auto v = weighted[i];
+        if (planned[v] < 2) continue;
+        const double after = static_cast<double>(work[v]) / static_cast<double>(planned[v] - 1);
+        if (poorest == weighted.size() || after < least) poorest = i, least = after;
       }
-      put(v, c, copies[v]);
-    }
-    if (!fits) {
-      std::vector<std::int64_t> sizes, capacities(cores, chip.crossbars_per_core);
+      if (poorest < weighted.size()) {
+        --planned[weighted[poorest]];
+        continue;
+      }
+      std::vector<std::int64_t> sizes, capacities(cores, chip.crossbars_per_core);  // packed without regard to load
       for (const auto v : weighted) sizes.push_back(size[v]);
       const auto bins = pack(sizes, capacities);
-      room.assign(cores, chip.crossbars_per_core);
-      for (auto& l : load) std::fill(l.begin(), l.end(), 0.0);
-      for (auto& list : at) list.clear();
-      for (std::size_t i = 0; i < weighted.size(); ++i) put(weighted[i], bins[i], copies[weighted[i]]);
+      for (std::size_t i = 0; i < weighted.size(); ++i) put(weighted[i], bins[i]);
+      break;
     }
-    for (const auto v : weighted)
-      for (std::int64_t k = 1; k < copies[v]; ++k) {
-        const auto c = best_core(v);
-        if (c == cores) break;
-        put(v, c, copies[v]);
-      }
 
     // Tiles, in topological order of the computes.
     for (lowering::vertex v = 0; v < g.size(); ++v) {
       const auto& own = s.graph.of_compute[v];
       if (size[v] > 0) {
-        const auto count = std::min(at[v].size(), own.size());
-        for (std::size_t i = 0; i < own.size(); ++i) {
-          const auto copy = bands ? i * count / own.size() : i % count;
-          s.place[own[i]].core = at[v][copy], s.place[own[i]].copy = static_cast<std::uint32_t>(copy);
-        }
+        const auto& copy_cores = at[head[v]];
+        const auto count = std::min(copy_cores.size(), tiles_of[head[v]]);
+        for (std::size_t i = 0; i < own.size(); ++i)
+          s.place[own[i]].core = copy_cores[bands ? i * count / own.size() : (i * members[head[v]] + member[v]) % count];
         continue;
       }
-      for (const auto i : own) place_near(t, g, s, i, load, depth[v]);
+      for (const auto i : own) place_near(t, g, s, i, load, depth[v], crowd);
     }
     // Tiles that nobody feeds go to their first consumer.
     std::vector<std::uint32_t> consumer(tiles.size(), static_cast<std::uint32_t>(tiles.size()));
@@ -127,7 +157,8 @@ struct spread_placement {
  private:
   /// The producer's core from which moving everything else there costs least, load at that depth included.
   template <target::chip_target Target>
-  static void place_near(const Target& t, const lowering::compute_graph& g, schedule& s, std::uint32_t tile, std::vector<std::vector<double>>& load, std::size_t depth) {
+  static void place_near(const Target& t, const lowering::compute_graph& g, schedule& s, std::uint32_t tile, std::vector<std::vector<double>>& load, std::size_t depth,
+                         double crowd) {
     const auto& own = s.graph.tiles[tile];
     std::vector<std::pair<std::uint32_t, std::int64_t>> sources;  // core, elements
     for (const auto& a : g.at(own.compute).accesses) {
@@ -142,13 +173,20 @@ struct spread_placement {
     }
     std::vector<std::uint32_t> candidates;
     for (const auto& [core, n] : sources) candidates.push_back(core);
+    // And the least loaded cores, for tiles that take long.
+    std::vector<std::pair<double, std::uint32_t>> idle;
+    for (std::uint32_t c = 0; c < load.size(); ++c) idle.emplace_back(std::accumulate(load[c].begin(), load[c].end(), 0.0), c);
+    const auto few = std::min<std::size_t>(idle.size(), 8);
+    std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(few), idle.end());
+    for (std::size_t k = 0; k < few; ++k) candidates.push_back(idle[k].second);
     std::sort(candidates.begin(), candidates.end());
     candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
     const auto work = static_cast<double>(tile_time(t, g.at(own.compute), own.lanes));
     std::uint32_t best = 0;
     double least = std::numeric_limits<double>::max();
     for (const auto c : candidates) {
-      double cost = load[c][depth] * 0.01;
+      double cost = 0;
+      for (const auto d : load[c]) cost += crowd * d;
       for (const auto& [core, n] : sources)
         if (core != c) cost += static_cast<double>(t.transfer_time(core, c, n));
       if (cost < least) best = c, least = cost;
