@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,7 +21,8 @@ struct lowering_options {
   std::string convolution = "auto";                   ///< strategy to force
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
-  std::int64_t tile_time = 30'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
+  double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
+  std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
 };
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.
@@ -39,8 +41,18 @@ class context {
   const lowering_options& options;
   const instruction_time time;
   compute_graph& out;
-  /// Picoseconds that one core has for the convolutions' work in a fair division; parts that take longer are divided further. 0: no limit.
-  double fair_share = 0;
+  /// What cores and crossbars are worth to each other, where the strategies of convolutions compete: see resource_cost.
+  struct prices {
+    double share = 0;     ///< picoseconds that one core has for the convolutions' work in a fair division; 0: not known yet
+    double crossbar = 0;  ///< picoseconds of a core that a crossbar is worth
+  };
+  prices price;
+  /// Cost of `parts` parts, each of `work` picoseconds and `crossbars` crossbars: the work, and the crossbars of as many copies as bring a part down
+  /// to a fair share.
+  [[nodiscard]] double resource_cost(double parts, double work, double crossbars) const {
+    const double copies = price.share > 0 ? std::max(1.0, work / price.share) : 1.0;
+    return parts * (work + price.crossbar * crossbars * copies);
+  }
 
   /// The alternative chosen for a node.
   [[nodiscard]] const layout::alternative& chosen(model::vertex v) const { return plan.chosen.at(v); }

@@ -55,7 +55,9 @@ namespace detail {
   const auto crossings = static_cast<double>(checked::divide_up(crossbars, c.chip.crossbars_per_core) - 1);
   const auto row = s.out_width * s.c();
   const double crossing = 2 * static_cast<double>(c.time(isa::opcode::send, row)) + static_cast<double>(c.time(isa::opcode::vvadd, row));
-  return (one * static_cast<double>(checked::divide_up(s.out_width, pack)) + crossings * crossing) * static_cast<double>(s.batch * s.out_height);
+  const double work = one * static_cast<double>(checked::divide_up(s.out_width, pack) * s.batch * s.out_height);
+  const double all = blocks * static_cast<double>(crossbars), parts = std::max(1.0, all / static_cast<double>(c.chip.crossbars_per_core));
+  return c.resource_cost(parts, work / parts, all / parts) + crossings * crossing * static_cast<double>(s.batch * s.out_height);
 }
 /// Picoseconds of one core to write all patches out and move them once.
 [[nodiscard]] inline double im2col_cost(const convolution_shape& s, const context& c) {
@@ -199,14 +201,14 @@ struct toeplitz {
     const auto time = [&](isa::opcode op, std::int64_t length) { return static_cast<double>(c.time(op, length)); };
     const double one = static_cast<double>(n) * time(isa::opcode::mvmul, windows * s.out_channels) + static_cast<double>(n - 1) * time(isa::opcode::vvadd, windows * s.out_channels) +
                        static_cast<double>(s.kernel_h) * time(isa::opcode::lmv, shared_pixels(s, windows) * s.channels) + time(isa::opcode::lmv, windows * s.out_channels);
-    return one * static_cast<double>(checked::divide_up(s.out_width, windows) * s.batch * s.out_height);
+    return c.resource_cost(1, one * static_cast<double>(checked::divide_up(s.out_width, windows) * s.batch * s.out_height), static_cast<double>(crossbars(s, c.chip, windows)));
   }
-  /// The number of windows of the least cost, where a core that they fill counts twice.
+  /// The number of windows of the least cost.
   [[nodiscard]] static std::int64_t windows(const convolution_shape& s, const context& c) {
     std::int64_t best = 2;
     double least = std::numeric_limits<double>::max();
     for (std::int64_t n = 2; n <= s.out_width && crossbars(s, c.chip, n) <= c.chip.crossbars_per_core; ++n) {
-      const double cost = cost_of(s, c, n) * (1 + static_cast<double>(crossbars(s, c.chip, n)) / static_cast<double>(c.chip.crossbars_per_core));
+      const double cost = cost_of(s, c, n);
       if (cost < least) best = n, least = cost;
     }
     return best;
@@ -238,9 +240,10 @@ struct convolution_choice {
   std::vector<std::pair<std::string, std::string>> refused;    ///< and why the others do not
 };
 
-/// Half of what each core has to do where the convolutions' work, each at its least cost, is divided evenly over the chip.
+/// Prices where the convolutions' work, each at its least cost, is divided evenly over the chip: a share is half of what a core then has to do,
+/// and all crossbars together are worth as much as all cores.
 template <class... Strategies>
-[[nodiscard]] double fair_share(const context& c, const std::tuple<Strategies...>& strategies) {
+[[nodiscard]] context::prices fair_prices(const context& c, const std::tuple<Strategies...>& strategies) {
   double sum = 0;
   for (model::vertex v = 0; v < c.model.node_count(); ++v) {
     const auto& n = c.model.at(v);
@@ -253,7 +256,8 @@ template <class... Strategies>
     }, strategies);
     sum += least.value_or(0);
   }
-  return sum / static_cast<double>(2 * c.chip.core_count);
+  const auto cores = static_cast<double>(c.chip.core_count);
+  return {sum / (2 * cores), c.options.crossbar_weight * sum / (cores * static_cast<double>(c.chip.crossbars_per_core))};
 }
 
 /// Lowers a convolution by the forced strategy or by the cheapest that applies (the first among equals).

@@ -138,11 +138,9 @@ namespace detail {
     if (c != nullptr) {
       const auto row = s.out_width * piece;
       const double extra = static_cast<double>(c->time(isa::opcode::vvadd, row) + 2 * c->time(isa::opcode::send, row));
-      const double scatter = detail::scatter_row_cost(s, *c, single, taps, inputs, piece);
-      cost = static_cast<double>(pieces) * (static_cast<double>(cuts) * scatter + static_cast<double>((cuts - 1) * taps) * extra);
-      // A part that is too much for one core counts as if the whole chip waited for it.
-      const double part = scatter * static_cast<double>(s.batch * s.height);
-      if (c->fair_share > 0 && part > c->fair_share) cost *= part / c->fair_share;
+      const double part = detail::scatter_row_cost(s, *c, single, taps, inputs, piece) * static_cast<double>(s.batch * s.height);
+      cost = c->resource_cost(static_cast<double>(pieces * cuts), part, static_cast<double>(detail::column_crossbars(chip, single, taps, inputs, piece))) +
+             static_cast<double>(pieces * (cuts - 1) * taps * s.batch * s.out_height) * extra;
     }
     if (size != 0 && cost >= least) continue;
     least = cost, size = piece;
@@ -467,24 +465,28 @@ inline void lower_columns(context& c, model::vertex v, const std::string& strate
   c.complete_rows(node.outputs[0], y);
 }
 
-/// Picoseconds of one core for all rows.
+/// Picoseconds of one core for all rows, crossbars included (context::resource_cost).
 [[nodiscard]] inline double columns_cost(const convolution_shape& s, const context& c) {
   const auto plan = plan_columns(s, c.chip, &c);
   double sum = 0;
+  const auto number = [](auto x) { return static_cast<double>(x); };
   for (const auto& part : plan.parts) {
     const auto row = s.out_width * part.outputs.size();
     for (std::int64_t phase = 0; phase < s.stride_h; ++phase) {
       const auto taps = static_cast<std::int64_t>(taps_of_phase(s, phase).size());
       if (taps == 0) continue;
-      for (const auto& inputs : plan.inputs)
-        sum += detail::scatter_row_cost(s, c, plan.runs, taps, std::min(inputs.size(), part.block.groups * s.group_inputs()), part.outputs.size()) * static_cast<double>(s.height) / static_cast<double>(s.stride_h);
+      for (const auto& inputs : plan.inputs) {
+        const auto channels = std::min(inputs.size(), part.block.groups * s.group_inputs());
+        const double work = detail::scatter_row_cost(s, c, plan.runs, taps, channels, part.outputs.size()) * number(s.batch * s.height) / number(s.stride_h);
+        sum += c.resource_cost(1, work, number(detail::column_crossbars(c.chip, plan.runs, taps, channels, part.outputs.size())));
+      }
     }
     const auto cuts = static_cast<std::int64_t>(plan.inputs.size());
     if (s.kernel_h > 1 || cuts > 1)
-      sum += static_cast<double>(s.kernel_h * s.out_height * cuts) * static_cast<double>(c.time(isa::opcode::vvadd, row)) +
-             static_cast<double>(s.kernel_h * s.out_height * (cuts - 1) * 2) * static_cast<double>(c.time(isa::opcode::send, row));
+      sum += number(s.batch * s.kernel_h * s.out_height * cuts) * number(c.time(isa::opcode::vvadd, row)) +
+             number(s.batch * s.kernel_h * s.out_height * (cuts - 1) * 2) * number(c.time(isa::opcode::send, row));
   }
-  return sum * static_cast<double>(s.batch);
+  return sum;
 }
 
 }  // namespace raptor::lowering

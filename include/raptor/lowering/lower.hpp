@@ -36,7 +36,7 @@ template <class... Strategies>
   for (const auto t : g.inputs) result.graph.inputs.push_back({g.at(t).name, g.at(t).sizes});
   for (const auto t : g.outputs) result.graph.outputs.push_back({g.at(t).name, g.at(t).sizes});
   context c(g, plan, chip, options, time, result.graph);
-  c.fair_share = fair_share(c, strategies);
+  c.price = fair_prices(c, strategies);
   std::vector<std::string> refused;
   std::string hint;
   for (model::vertex v = 0; v < g.node_count(); ++v) {

@@ -24,7 +24,7 @@ namespace raptor::schedule {
 /// Guarantees: steps are in an order in which every core can execute its own as a subsequence with blocking transfers: no deadlock.
 /// Cost: O((tiles + flows) · log + parts). Deterministic.
 struct rendezvous_order {
-  picoseconds atom = 8'000'000;
+  picoseconds atom = 5'000'000;  ///< of a part, about
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, schedule& s) const {
