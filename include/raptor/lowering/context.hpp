@@ -15,12 +15,16 @@
 
 namespace raptor::lowering {
 
+/// How a softmax is done: by the extension instruction, or by standard instructions alone, which pimsim-nn can time.
+enum class softmax_lowering : std::uint8_t { vsoftmax, standard };
+
 /// Run-time choices of the lowerings (CLI, "Planning").
 struct lowering_options {
   std::string convolution = "auto";                   ///< strategy to force
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   std::int64_t tile_time = 30'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
+  softmax_lowering softmax = softmax_lowering::vsoftmax;
 };
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.

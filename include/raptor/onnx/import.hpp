@@ -203,6 +203,9 @@ class importer {
         forget(proto);
         return;
       }
+      for (const auto& input : proto.input())
+        if (state_.is_quantized(input) && proto.op_type() != "DequantizeLinear")
+          throw error(error_code::unsupported, "its input \"" + input + "\" is quantized and computed at run time; only DequantizeLinear takes that");
       node_context context(state_, proto, std::move(from));
       row.convert(context);
       const auto unread = context.unread_attributes();
@@ -295,6 +298,7 @@ class importer {
       if (unknown_.count(output.name()) != 0) continue;
       try {
         const auto id = state_.find(output.name());
+        if (state_.is_quantized(output.name())) throw error(error_code::unsupported, "it is quantized; only floating-point outputs are supported");
         if (!id.valid()) throw error(error_code::malformed, "nothing computes it");
         if (state_.graph.at(id).type != model::element_type::f32)
           throw error(error_code::unsupported, "it is of type " + std::string(model::name(state_.graph.at(id).type)) + "; only floating-point outputs are supported");
