@@ -56,7 +56,7 @@ inline quantization read_quantization(node_context& c) {
     c.require(c.operand(2).type == element_type::i64, "the zero point must be of integers");
     c.require(element_count(c.sizes(2)) == element_count(scale), "scale and zero point must be equally many");
     q.zeros = c.operand(2).data->integers();
-    for (const auto z : q.zeros) c.require(std::abs(z) <= 65535, "the zero point does not fit its type");
+    for (const auto z : q.zeros) c.require(z >= -65535 && z <= 65535, "the zero point does not fit its type");
   }
   q.scale = c.constant_float_tensor(q.sizes, q.scales);
   return q;
@@ -88,7 +88,7 @@ inline void dequantize(node_context& c) {
     std::vector<float> values;
     for (const auto v : c.at(x).data->integers()) {
       const auto i = index[values.size()];
-      values.push_back(static_cast<float>(v - q.zeros[i]) * q.scales[i]);
+      values.push_back(static_cast<float>(static_cast<double>(v) - static_cast<double>(q.zeros[i])) * q.scales[i]);
     }
     return c.result(c.constant_float_tensor(sizes, std::move(values)));
   }

@@ -241,15 +241,14 @@ class importer {
   }
   /// What can be said of a node whose operands have no shape because of an earlier finding.
   void judge_without_shapes(const ::onnx::NodeProto& proto, const model::origin& from) {
-    if (from.op != "Conv" && from.op != "MaxPool" && from.op != "AveragePool") return;
+    if (from.op != "Conv") return;
     int spatial = -1;
     for (const auto& a : proto.attribute())
       if (a.name() == "kernel_shape") spatial = a.ints_size();
-    if (from.op == "Conv")
+    if (proto.input_size() > 1)
       if (const auto* w = state_.initializer(proto.input(1))) spatial = w->dims_size() - 2;
     if (spatial <= 2) return;
-    throw error(error_code::unsupported, std::string(from.op == "Conv" ? "convolution" : "pooling") + " over data of rank " +
-                                             std::to_string(spatial + 2) + "; ranks 3 and 4 are supported");
+    throw error(error_code::unsupported, "convolution over data of rank " + std::to_string(spatial + 2) + "; ranks 3 and 4 are supported");
   }
   void bind_results(const ::onnx::NodeProto& proto, node_context& context, std::size_t tensors_before) {
     for (int i = 0; i < proto.output_size(); ++i) {
