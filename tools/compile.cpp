@@ -19,6 +19,12 @@ std::string read_text(const std::string& path) {
 
 }  // namespace
 
+lowering::softmax_lowering parse_softmax(const std::string& text) {
+  if (text == "vsoftmax") return lowering::softmax_lowering::vsoftmax;
+  if (text == "standard") return lowering::softmax_lowering::standard;
+  throw error(error_code::usage, "--softmax=" + text + ": choose one of vsoftmax, standard");
+}
+
 target::pim make_target(const compile_options& options) {
   std::optional<target::configuration> configuration;
   if (!options.target_configuration.empty()) configuration = target::read_configuration(options.target_configuration.string(), read_text);

@@ -43,6 +43,8 @@ struct compile_options {
 };
 using observer = std::function<void(stage, const compilation&)>;
 
+/// "vsoftmax" or "standard". Errors: usage.
+[[nodiscard]] lowering::softmax_lowering parse_softmax(const std::string& text);
 [[nodiscard]] target::pim make_target(const compile_options& options);
 /// Compiles a canonical model. Errors: those of basic_compiler.
 [[nodiscard]] compilation compile_model(const model::graph& canonical, const target::pim& chip, const compile_options& options,

@@ -45,7 +45,8 @@ void declare(tools::command_line& line) {
       "pim-conv-lowering", value<std::string>()->default_value("auto"),
       "auto, legacy, depthwise, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled, tiled-2d, toeplitz or kernel-in-columns")(
       "pim-conv-im2col-max-elements", value<std::int64_t>()->default_value(1048576), "most im2col elements materialized for one convolution")(
-      "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk");
+      "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk")(
+      "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)");
   line.add(planning);
   tools::po::options_description checks("Checks and reports");
   checks.add_options()("pim-detect-communication-deadlock", "simulate the expanded communication and reject a blocking deadlock")(
@@ -85,6 +86,7 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.lowering.convolution = one_of(line, "pim-conv-lowering", {std::begin(conv_strategies), std::end(conv_strategies)});
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
+  options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   const int stops = static_cast<int>(line.has("EmitSpatial")) + static_cast<int>(line.has("EmitPim")) + static_cast<int>(line.has("EmitPimBufferized")) +
                     static_cast<int>(line.has("EmitPimCodegen"));
@@ -103,6 +105,7 @@ tools::report_options read_report_options(const tools::command_line& line) {
   options.model = line.get<std::string>("model");
   if (line.has("pim-target-config")) options.configuration = line.get<std::string>("pim-target-config");
   options.given = {{"pim-conv-lowering", line.get<std::string>("pim-conv-lowering")},
+                   {"softmax", line.get<std::string>("softmax")},
                    {"pim-conv-im2col-max-elements", std::to_string(line.get<std::int64_t>("pim-conv-im2col-max-elements"))},
                    {"pim-conv-stream-chunk-positions", std::to_string(line.get<std::int64_t>("pim-conv-stream-chunk-positions"))},
                    {"pim-disable-spatial-planning", line.has("pim-disable-spatial-planning") ? "true" : "false"}};

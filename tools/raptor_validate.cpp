@@ -135,6 +135,7 @@ int run(const tools::command_line& line) {
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
+  options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
   static_cast<void>(tools::make_target(options));  // usage errors before any work
 
   const auto& files = line.get<std::vector<std::string>>("models");
@@ -168,7 +169,8 @@ int main(int argc, char** argv) {
     tools::po::options_description planning("Planning");
     planning.add_options()("shape", value<std::vector<std::string>>()->composing(), "NAME=1x3x224x224: shape of a graph input")(
         "pim-disable-spatial-planning", "take the first, dense layout for every operation")("pim-conv-lowering", value<std::string>()->default_value("auto"),
-                                                                                            "convolution strategy");
+                                                                                            "convolution strategy")(
+        "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)");
     line.add(planning);
     tools::po::options_description comparison("Comparison");
     comparison.add_options()("input-dir", value<std::string>(), "directory with input_0.bin: the raw bytes of all inputs (default: seeded random)")(

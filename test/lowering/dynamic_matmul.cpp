@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "one_node.hpp"
+#include "raptor/lowering/contraction.hpp"
 
 using namespace raptor;
 using namespace raptor::test;
@@ -24,6 +25,13 @@ TEST_CASE("gemm of computed operands: transposes, scales, every shape of C") {
         CHECK(error_of(model::gemm{1, 0, ta, tb}, {given(a), given(b), given({m, n})}, {m, n}, dense) <= 1e-6);
       }
   CHECK_THROWS_AS(static_cast<void>(one_node(model::gemm{}, {given({2, 3}), given({4, 2})}, {2, 2}, dense)), error);
+}
+
+TEST_CASE("a product over nothing has no weights to keep resident") {
+  const one_node nothing(model::gemm{}, {given({3, 0}), fixed({0, 4})}, {3, 4}, dense);
+  CHECK_FALSE(lowering::has_resident_weights(nothing.graph, 0));
+  CHECK(nothing.worst() == 0);
+  CHECK(lowering::has_resident_weights(one_node(model::gemm{}, {given({3, 1}), fixed({1, 4})}, {3, 4}, dense).graph, 0));
 }
 
 TEST_CASE("matmul of computed operands: vectors, matrices, broadcast batches") {

@@ -88,3 +88,34 @@ TEST_CASE("powers: what does not fit floats is refused") {
   CHECK_THROWS_AS(lowering::power_function(k, 1, 0, 64, 16), error);
   CHECK_THROWS_AS(lowering::power_function(k, 1, 0, 1, 16, 0.0), error);
 }
+
+TEST_CASE("falling exponentials: relative error below 1e-6 from -87 to 0") {
+  lowering::compute_graph g;
+  std::vector<float> x{0, -0.0F, -1e-30F, -87, -88, -1000, -std::numeric_limits<float>::infinity(), std::nanf("")};
+  const std::size_t special = x.size();
+  for (int i = 0; i <= 20000; ++i) x.push_back(-87.0F * static_cast<float>(i) / 20000.0F);
+  for (int i = 0; i < 2000; ++i) x.push_back(-std::ldexp(1.0F, -20) * static_cast<float>(i));
+  const auto n = static_cast<std::int64_t>(x.size());
+  lowering::value input{"x", {n}, layout::physical::dense, lowering::origin::input, {}};
+  input.input = 0;
+  const auto from = g.add_value(input), to = g.add_value({"y", {n}, layout::physical::dense, lowering::origin::computed, {}});
+  lowering::kernel_builder k("exponential", {});
+  const auto a = k.reads(from, {0}, {n}), y = k.writes(to, {0}, {n});
+  const lowering::falling_exponential exponential(k, 256);
+  const auto t = k.scratch("x", n);
+  k.copy(k.in(t), k.at(a, {0}), n);
+  exponential.apply_all(k, t, n);
+  k.copy(k.at(y, {0}), k.in(t), n);
+  g.add_compute(k.take());
+  test::interpreter machine(g, {model::make_value(shape{n}, x)});
+  machine.run({});
+  const auto values = machine.value(to);
+  double error = 0;
+  for (std::size_t i = special; i < x.size(); ++i) error = std::max(error, std::abs(double{values[i]} / std::exp(double{x[i]}) - 1));
+  CHECK(error < 1e-6);
+  CHECK(values[0] == doctest::Approx(1).epsilon(1e-6));
+  CHECK(values[2] == doctest::Approx(1).epsilon(1e-6));
+  CHECK(values[4] == values[3]);
+  CHECK(values[6] == values[3]);
+  CHECK(std::isnan(values[7]));
+}

@@ -50,7 +50,8 @@ struct one_node {
   std::uint32_t result = 0;
 
   template <class Op>
-  one_node(const Op& op, const std::vector<operand_case>& operands, const shape& out, layout::physical layout, float range = 4) {
+  one_node(const Op& op, const std::vector<operand_case>& operands, const shape& out, layout::physical layout, float range = 4, lowering::lowering_options choices = {})
+      : options(std::move(choices)) {
     std::vector<model::tensor_id> ids;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       model::tensor t{"x" + std::to_string(i), model::element_type::f32, operands[i].sizes, nullptr};
@@ -91,8 +92,9 @@ struct one_node {
 
 /// Relative difference of an operator's lowering to the reference.
 template <class Op>
-[[nodiscard]] double error_of(const Op& op, const std::vector<operand_case>& operands, const shape& out, layout::physical layout, float range = 4) {
-  return one_node(op, operands, out, layout, range).worst();
+[[nodiscard]] double error_of(const Op& op, const std::vector<operand_case>& operands, const shape& out, layout::physical layout, float range = 4,
+                              const lowering::lowering_options& options = {}) {
+  return one_node(op, operands, out, layout, range, options).worst();
 }
 
 inline constexpr auto dense = layout::physical::dense;

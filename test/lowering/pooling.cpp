@@ -73,8 +73,14 @@ TEST_CASE("windows without any element of the image") {
     const auto out = model::pool_shape(op, {1, 2, 3, 3});
     CHECK(error_of(op, {given({1, 2, 3, 3})}, out, dense) <= 5e-7);
     CHECK(error_of(op, {given({1, 2, 3, 3})}, out, rows) <= 5e-7);
+    const auto rounded_up = model::pool_shape(op, {1, 2, 3, 3}, true);
+    CHECK(rounded_up == shape{1, 2, 7, 7});
+    CHECK(error_of(op, {given({1, 2, 3, 3})}, rounded_up, dense) <= 5e-7);
+    CHECK(error_of(op, {given({1, 2, 3, 3})}, rounded_up, rows) <= 5e-7);
   }
-  CHECK_THROWS_AS(static_cast<void>(one_node(make(pool_kind::max, {1, 1}, {9, 9}, {2, 2}, {0, 0}), {given({1, 1, 3, 3})}, {1, 1, 1, 1}, rows)), error);
+  // One window, and it lies before the image.
+  for (const auto kind : {pool_kind::max, pool_kind::average})
+    for (const auto layout : {dense, rows}) CHECK(error_of(make(kind, {1, 1}, {9, 9}, {2, 2}, {0, 0}), {given({1, 1, 3, 3})}, {1, 1, 1, 1}, layout) == 0);
 }
 
 TEST_CASE("hostile attributes end in an error, not in memory") {

@@ -178,6 +178,20 @@ TEST_CASE("pool: the divisor of an average") {
   CHECK(run(op, {counting({1, 1, 4})}, {1, 1, 2}).floats() == floats{2, 3});
 }
 
+TEST_CASE("pool: ceil_mode leaves out a last window that begins in the padding at the end") {
+  // Eight windows fit; the last one begins behind the data.
+  const pool op{pool_kind::max, {2}, {1}, {1}, {3}, {3}};
+  CHECK(pool_shape(op, {1, 1, 3}, true) == shape{1, 1, 7});
+  constexpr float lowest = std::numeric_limits<float>::lowest();
+  CHECK(run(op, {counting({1, 1, 3})}, {1, 1, 7}).floats() == floats{lowest, lowest, 1, 2, 3, 3, lowest});
+  CHECK(run(op, {counting({1, 1, 3})}, {1, 1, 8}).floats() == floats{lowest, lowest, 1, 2, 3, 3, lowest, lowest});
+  CHECK(code_of(op, {counting({1, 1, 3})}, {1, 1, 6}) == error_code::mismatch);
+  // Stride 3 over 2 elements and pads 2: a third window would begin at 4, in the padding at the end.
+  const pool wide{pool_kind::average, {2}, {3}, {1}, {2}, {3}, true};
+  const auto out = pool_shape(wide, {1, 1, 2}, true);
+  CHECK(run(wide, {counting({1, 1, 2})}, out).sizes == out);
+}
+
 TEST_CASE("pool: windows wholly in padding, whole images, three spatial axes") {
   pool op{pool_kind::max, {1}, {1}, {1}, {1}, {0}};
   CHECK(run(op, {counting({1, 1, 1})}, {1, 1, 2}).floats() == floats{std::numeric_limits<float>::lowest(), 1});

@@ -117,6 +117,24 @@ TEST_CASE("chains of bounds become one clip, or relu") {
   run(rewrite::normalize_activations, g, false);
 }
 
+TEST_CASE("x times its sigmoid is one operator, unless the sigmoid is read elsewhere") {
+  for (const int kind : {0, 1, 2, 3}) {
+    CAPTURE(kind);
+    net n;
+    const auto x = n.input({2, 30}), other = n.input({2, 30});
+    const auto gate = n.add(unary{unary_kind::sigmoid, 0, 0}, {x});
+    const auto y = n.add(binary{binary_kind::multiply}, kind == 1 ? std::vector{gate, x} : std::vector{kind == 2 ? other : x, gate});
+    const auto g = n.done(kind == 3 ? std::vector{y, gate} : std::vector{y});
+    graph_edit e(g);
+    CHECK(rewrite::fuse_silu(e) == (kind < 2));
+    const auto fused = e.build();
+    check_graph(fused);
+    CHECK(difference(g, fused) < 1e-6);
+    CHECK(count(fused, "silu") == (kind < 2 ? 1 : 0));
+    if (kind < 2) CHECK(fused.node_count() == 1);
+  }
+}
+
 TEST_CASE("a clip whose bounds are the wrong way round is left alone") {
   net n;
   const auto x = n.input({10});

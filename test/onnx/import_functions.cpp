@@ -52,9 +52,34 @@ TEST_CASE("powers with one constant exponent; a computed divisor") {
   auto b = at_opset(13);
   b.node("Div", {b.input("x", {2, 2}), b.input("d", {2})}, "y");
   check_close(run(finish(std::move(b), {"y"}), {{1, 2, 3, 4}, {2, -4}})[0].floats(), {0.5F, -0.5F, 1.5F, -1});
+}
+
+TEST_CASE("powers with any exponents: computed, different, large; of negative bases") {
+  const std::vector<float> x{2, 3, -2, -3, -2, 0.5F, 1, 10}, e{3, -0.5F, 3, 2, 0.5F, 70, 0, -2};
+  const auto check = [&](const std::vector<float>& y) {
+    REQUIRE(y.size() == x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      CAPTURE(i);
+      const double expected = std::pow(double{x[i]}, double{e[i]});
+      if (std::isnan(expected)) CHECK(std::isnan(y[i]));
+      else CHECK(y[i] == doctest::Approx(expected).epsilon(1e-5));
+    }
+  };
+  const auto values = [](const ::onnx::ModelProto& m, const std::vector<std::vector<float>>& inputs) {
+    std::vector<model::tensor_value> given;
+    const auto g = import_checked(m);
+    for (std::size_t i = 0; i < inputs.size(); ++i) given.push_back(model::make_value(g.at(g.inputs.at(i)).sizes, inputs[i]));
+    return model::evaluate(g, given)[0].floats();
+  };
   auto computed = at_opset(13);
-  computed.node("Pow", {computed.input("x", {2}), computed.input("e", {2})}, "y");
-  CHECK(mentions(failure(finish(std::move(computed), {"y"})), "a computed exponent"));
+  computed.node("Pow", {computed.input("x", {8}), computed.input("e", {8})}, "y");
+  check(values(finish(std::move(computed), {"y"}), {x, e}));
+  auto constant = at_opset(13);
+  constant.node("Pow", {constant.input("x", {8}), constant.initializer("e", {8}, std::span<const float>(e))}, "y");
+  check(values(finish(std::move(constant), {"y"}), {x}));
+  auto base = at_opset(13);
+  base.node("Pow", {base.scalar("x", 2), base.input("e", {3})}, "y");
+  check_close(run(finish(std::move(base), {"y"}), {{-1, 0.5F, 4}})[0].floats(), {0.5F, std::sqrt(2.0F), 16});
 }
 
 TEST_CASE("reductions over any axes") {

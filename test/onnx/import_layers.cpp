@@ -157,6 +157,21 @@ TEST_CASE("pools: global ones, one-dimensional ones, dilations since opset 19") 
   check_close(y[2].floats(), {2, 3, 6, 7});
 }
 
+TEST_CASE("pools over volumes") {
+  auto b = at_opset(13);
+  const auto x = b.input("x", {1, 1, 2, 2, 4});
+  b.node("MaxPool", {x}, "max").attribute("kernel_shape", {2, 2, 2}).attribute("strides", {1, 1, 2});
+  b.node("AveragePool", {x}, "mean").attribute("kernel_shape", {2, 1, 1});
+  b.node("GlobalAveragePool", {x}, "all");
+  const auto y = run(finish(std::move(b), {"max", "mean", "all"}), {counting(16)});
+  check_close(y[0].floats(), {14, 16});
+  check_close(y[1].floats(), {5, 6, 7, 8, 9, 10, 11, 12});
+  check_close(y[2].floats(), {8.5F});
+  auto deep = at_opset(13);
+  deep.node("MaxPool", {deep.input("x", {1, 1, 2, 2, 2, 2})}, "y").attribute("kernel_shape", {1, 1, 1, 1});
+  CHECK(mentions(failure(finish(std::move(deep), {"y"})), "ranks 3 to 5"));
+}
+
 TEST_CASE("Clip: attributes, inputs, one bound, computed bounds, integers") {
   const std::vector<float> x{-2, 0.5F, 9};
   const auto check = [&](::onnx::ModelProto m, const std::vector<float>& expected) { check_close(run(m, {x})[0].floats(), expected); };

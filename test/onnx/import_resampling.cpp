@@ -29,8 +29,28 @@ TEST_CASE("Resize") {
   check_close(run(resized(8, "linear", "half_pixel"), {x})[0].floats(), {1, 1.25F, 1.75F, 2.25F, 2.75F, 3.25F, 3.75F, 4});
   check_close(run(resized(7, "linear", "align_corners"), {x})[0].floats(), {1, 1.5F, 2, 2.5F, 3, 3.5F, 4});
   check_close(run(resized(6, "nearest", "asymmetric"), {x})[0].floats(), {1, 2, 2, 3, 4, 4});
+  // The coordinates of the corners are those of the whole length that results.
+  check_close(run(resized(2, "linear", "align_corners"), {x})[0].floats(), {1, 4});
   CHECK(failure(resized(6, "lanczos", "asymmetric")).code() == error_code::unsupported);
   CHECK(failure(resized(6, "linear", "sideways")).code() == error_code::unsupported);
+}
+
+TEST_CASE("an axis may keep its size under a scale that is not 1") {
+  auto b = at_opset(13);
+  const auto x = b.input("x", {1, 1, 4, 1});
+  const std::vector<float> scales{1, 1, 1.2F, 2};
+  b.node("Resize", {x, "", b.initializer("scales", {4}, std::span<const float>(scales))}, "y").attribute("coordinate_transformation_mode", "asymmetric").attribute("nearest_mode", "floor");
+  check_close(run(finish(std::move(b), {"y"}), {{1, 2, 3, 4}})[0].floats(), {1, 1, 1, 1, 2, 2, 3, 3});
+}
+
+TEST_CASE("Resize of a region that reaches beyond the data extrapolates") {
+  auto b = at_opset(13);
+  const auto x = b.input("x", {1, 1, 2, 2});
+  const std::vector<float> roi{0, 0, 0, -1, 1, 1, 1, 1};
+  b.node("Resize", {x, b.initializer("roi", {8}, std::span<const float>(roi)), "", b.integers("sizes", {1, 1, 3, 3})}, "y")
+      .attribute("mode", "linear").attribute("coordinate_transformation_mode", "tf_crop_and_resize").attribute("extrapolation_value", 10.0F);
+  // Columns -1, 0 and 1 of the data; rows 0, 0.5 and 1.
+  check_close(run(finish(std::move(b), {"y"}), {{1, 2, 3, 4}})[0].floats(), {10, 1, 2, 10, 2, 3, 10, 3, 4});
 }
 
 TEST_CASE("DepthToSpace undoes SpaceToDepth") {

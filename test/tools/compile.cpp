@@ -197,6 +197,37 @@ TEST_CASE("what is no directory of the kind to be written is not overwritten") {
   CHECK(fs::exists(folder / "a/b/c/config.json"));
 }
 
+TEST_CASE("--softmax chooses the instructions of a softmax; both give its values") {
+  const temporary_folder folder;
+  model_builder b;
+  b.node("Softmax", {b.input("x", {3, 40})}, "y").attribute("axis", -1);
+  b.output("y", {3, 40});
+  const auto model = save(folder, "softmax.onnx", std::move(b));
+  const auto instructions = [&](const std::string& name, const strings& options) {
+    REQUIRE(run("raptor-compile", strings{model, "-o", folder / name, "--pim-emit-json"} + small_chip + options).status == 0);
+    std::string all;
+    for (const auto& [file, bytes] : snapshot(folder / name))
+      if (file.rfind("core_", 0) == 0 && file.find(".json") != std::string::npos) all += bytes;
+    return all;
+  };
+  const auto extension = instructions("extension", {}), same = instructions("same", {"--softmax=vsoftmax"}), standard = instructions("standard", {"--softmax=standard"});
+  CHECK(contains(extension, "vsoftmax"));
+  CHECK(extension == same);
+  CHECK_FALSE(contains(standard, "vsoftmax"));
+  CHECK(contains(standard, "vsigm"));
+  for (const std::string choice : {"vsoftmax", "standard"}) CHECK(run("raptor-validate", strings{model, "--softmax=" + choice, "--tolerance=1e-5"} + small_chip).status == 0);
+  if (targets_absent()) return;
+  const auto hardware = (targets / "p144.json").string();
+  for (const std::string choice : {"vsoftmax", "standard"}) {
+    CAPTURE(choice);
+    const auto out = folder / ("timed_" + choice);
+    REQUIRE(run("raptor-compile", {model, "-o", out, "--pim-target-config=" + hardware, "--softmax=" + choice}).status == 0);
+    const auto timed = run("raptor-sim", {out, "--timing", "--json", "--hardware=" + hardware});
+    CHECK(timed.status == (choice == "standard" ? 0 : 1));
+    CHECK(contains(timed.out, choice == "standard" ? "\"ok\"" : "\"unsupported\""));
+  }
+}
+
 TEST_CASE("a hardware configuration and flags that agree with it") {
   if (targets_absent()) return;
   const temporary_folder folder;

@@ -90,7 +90,7 @@ TEST_CASE("mistakes in the command line") {
         if (flag.rfind("--" + name + "=", 0) != 0) chip.push_back(flag);
       check_usage_error(compile, model + chip + std::vector<std::string>{"--" + name + "=" + number}, "--" + name + " must be positive");
     }
-  for (const std::string name : {"pim-conv-lowering", "pim-memory-report", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz"})
+  for (const std::string name : {"pim-conv-lowering", "pim-memory-report", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax"})
     check_usage_error(compile, model + small_chip + std::vector<std::string>{"--" + name + "=wrong"}, "--" + name + "=wrong");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--EmitSpatial", "--EmitPim"}, "--EmitSpatial");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x"}, "shape");
@@ -110,6 +110,7 @@ TEST_CASE("mistakes in the command line") {
   check_usage_error("raptor-validate", small_chip, "no model");
   check_usage_error("raptor-validate", {"m.onnx"}, "--core-count");
   check_usage_error("raptor-validate", {"m.onnx", "--tolerance=tight"}, "tight");
+  check_usage_error("raptor-validate", std::vector<std::string>{"m.onnx", "--softmax=fast"} + small_chip, "--softmax=fast");
   check_usage_error("raptor-zoo", {}, "--list");
   check_usage_error("raptor-zoo", {"tiny", "--size=0"}, "--size");
   check_usage_error("raptor-zoo", {"tiny", "--seed=-1"}, "--seed");

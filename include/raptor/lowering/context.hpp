@@ -16,6 +16,9 @@
 
 namespace raptor::lowering {
 
+/// How a softmax is done: by the extension instruction, or by standard instructions alone, which pimsim-nn can time.
+enum class softmax_lowering : std::uint8_t { vsoftmax, standard };
+
 /// Run-time choices of the lowerings (CLI, "Planning").
 struct lowering_options {
   std::string convolution = "auto";                   ///< strategy to force
@@ -23,6 +26,8 @@ struct lowering_options {
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
+  std::int64_t tile_time = 30'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
+  softmax_lowering softmax = softmax_lowering::vsoftmax;
 };
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.

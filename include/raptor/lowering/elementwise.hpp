@@ -303,6 +303,12 @@ inline void lower(const model::unary& op, model::vertex v, context& c) {
     case model::unary_kind::sigmoid: return simple(isa::opcode::vsigm);
     case model::unary_kind::tanh: return simple(isa::opcode::vtanh);
     case model::unary_kind::identity: return simple(isa::opcode::lmv);
+    case model::unary_kind::silu:
+      request.scratch = 1;
+      return element_wise(c, v, result, request, [](const element_run& r) {
+        r.k.vector(isa::opcode::vsigm, r.scratch[0], r.in[0], r.length);
+        r.k.vector(isa::opcode::vvmul, r.d, r.in[0], r.scratch[0], r.length);
+      });
     case model::unary_kind::leaky_relu:
       if (op.a == 0) return simple(isa::opcode::vrelu);
       if (op.a == 1) return simple(isa::opcode::lmv);

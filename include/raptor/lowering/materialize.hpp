@@ -12,11 +12,24 @@ namespace raptor::lowering {
   return {{tile_begin(0), 0, tile_begin(1), 0}, {tile_end(0), image[1], tile_end(1), image[3]}};
 }
 
+/// A compute for a value without elements: no lanes, no statements, so that its readers find a writer.
+[[nodiscard]] inline compute write_empty(const compute_graph& g, std::uint32_t value, std::string name) {
+  kernel_builder k(std::move(name), {0});
+  const shape sizes = g.values()[value].sizes;
+  static_cast<void>(k.writes(value, std::vector<affine>(sizes.size()), {sizes.begin(), sizes.end()}));
+  return k.take();
+}
+
 /// A compute that copies a tensor into another layout, one image row a tile: lanes (n, h). The innermost dimension of the
 /// result is gathered with a stride: one gather a pixel towards W × C, one a channel towards C × W or dense.
 [[nodiscard]] inline compute materialize(const compute_graph& g, std::uint32_t from, std::uint32_t to) {
   const shape sizes = g.values()[to].sizes;
   ensure(sizes.size() == 4, "only images have other layouts than dense", g.values()[to].name);
+  if (element_count(sizes) == 0) {
+    auto nothing = write_empty(g, to, g.values()[to].name);
+    nothing.op = "materialize";
+    return nothing;
+  }
   kernel_builder k(g.values()[to].name, {sizes[0], sizes[2]});
   k.current().op = "materialize";
   k.current().strategy = layout::name(g.values()[to].layout);
@@ -41,13 +54,18 @@ namespace raptor::lowering {
 /// A compute that copies a dense tensor: lanes are the first dimension, or one lane for a scalar.
 [[nodiscard]] inline compute copy_dense(const compute_graph& g, std::uint32_t from, std::uint32_t to) {
   const shape sizes = g.values()[to].sizes;
+  if (element_count(sizes) == 0) {
+    auto nothing = write_empty(g, to, g.values()[to].name);
+    nothing.op = "copy";
+    return nothing;
+  }
   kernel_builder k(g.values()[to].name, sizes.empty() ? shape{} : shape{sizes[0]});
   k.current().op = "copy";
   std::vector<affine> low(sizes.size()), high(sizes.begin(), sizes.end());
   affine length = 1;
   if (!sizes.empty()) {
     low[0] = tile_begin(0), high[0] = tile_end(0);
-    length = tile_extent(0) * (sizes[0] == 0 ? 0 : element_count(sizes) / sizes[0]);
+    length = tile_extent(0) * (element_count(sizes) / sizes[0]);
   }
   const auto x = k.reads(from, low, high), y = k.writes(to, low, high);
   k.copy(k.at(y, low), k.at(x, low), length);

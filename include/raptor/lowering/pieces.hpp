@@ -68,13 +68,12 @@ struct affine_box {
   return element_count(std::span(sizes).subspan(first));
 }
 
-/// A compute for a value without elements: no lanes, no statements, so that its readers find a writer.
+/// A compute of the node for a value without elements; see write_empty.
 inline void add_empty(context& c, model::vertex v, std::uint32_t result) {
-  kernel_builder k(compute_name(c, v), {0});
-  const auto sizes = c.out.values()[result].sizes;
-  const auto b = leading_box(sizes, 0);
-  static_cast<void>(k.writes(result, b.low, b.high));
-  c.add(v, k);
+  auto nothing = write_empty(c.out, result, compute_name(c, v));
+  nothing.node = static_cast<std::uint32_t>(v);
+  nothing.op = name(c.model.at(v).op);
+  c.out.add_compute(std::move(nothing));
 }
 
 /// Nested loops with the given counts; `body` gets the induction variables, outermost first. Counts of 1 make no loop.

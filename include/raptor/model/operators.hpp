@@ -32,11 +32,11 @@ struct binary {
 };
 
 enum class unary_kind : std::uint8_t {
-  relu, leaky_relu, clip, sigmoid, tanh, identity,
+  relu, leaky_relu, clip, sigmoid, tanh, identity, silu,
   exponential, exponential_minus_one, logarithm, square_root, reciprocal, power, error_function, softplus, sign, floor, round
 };
 /// Element-wise of one input. `a`, `b`: leaky_relu: a = alpha; clip: a = lower bound, b = upper bound
-/// (-infinity and +infinity where the file has none); power: x^a; round: halves to even.
+/// (-infinity and +infinity where the file has none); silu: x · sigmoid(x); power: x^a; round: halves to even.
 struct unary {
   unary_kind kind = unary_kind::identity;
   float a = 0, b = 0;
@@ -112,7 +112,7 @@ using operation = std::variant<convolution, gemm, matmul, binary, unary, softmax
   return names[static_cast<std::size_t>(kind)];
 }
 [[nodiscard]] constexpr const char* name(unary_kind kind) noexcept {
-  constexpr const char* names[] = {"relu", "leaky_relu", "clip", "sigmoid", "tanh", "identity", "exponential", "exponential_minus_one", "logarithm",
+  constexpr const char* names[] = {"relu", "leaky_relu", "clip", "sigmoid", "tanh", "identity", "silu", "exponential", "exponential_minus_one", "logarithm",
                                    "square_root", "reciprocal", "power", "error_function", "softplus", "sign", "floor", "round"};
   return names[static_cast<std::size_t>(kind)];
 }

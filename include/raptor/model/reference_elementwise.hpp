@@ -92,6 +92,7 @@ namespace raptor::model::reference {
     case unary_kind::sigmoid: return 1 / (1 + std::exp(-x));
     case unary_kind::tanh: return std::tanh(x);
     case unary_kind::identity: return x;
+    case unary_kind::silu: return x / (1 + std::exp(-x));
     case unary_kind::exponential: return std::exp(x);
     case unary_kind::exponential_minus_one: return std::expm1(x);
     case unary_kind::logarithm: return std::log(x);

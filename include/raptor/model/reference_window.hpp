@@ -51,7 +51,9 @@ template <class Op>
     c.require(room >= 0 || (may_ceil && room > -axis.stride), "the kernel is larger than the padded input");
     static_cast<void>(checked::multiply(axis.out, axis.stride));
     const auto floor = room < 0 ? 0 : room / axis.stride + 1;
-    const auto ceil = room < 0 ? 1 : checked::divide_up(room, axis.stride) + 1;
+    // Rounded up, without a last window that would begin in the padding at the end.
+    const auto up = room < 0 ? 1 : checked::divide_up(room, axis.stride) + 1;
+    const auto ceil = up > 1 && checked::multiply(up - 1, axis.stride) >= axis.in + axis.begin ? up - 1 : up;
     c.require(axis.out == floor || (may_ceil && axis.out == ceil),
               "spatial axis " + std::to_string(a) + " of the output should be " + std::to_string(floor) + ", not " + std::to_string(axis.out));
     axes.push_back(axis);

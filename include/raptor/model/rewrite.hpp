@@ -30,6 +30,7 @@ inline constexpr rewrite_row rewrite_table[] = {
     {"fold-scale-and-shift", rewrite::fold_scale_and_shift},
     {"absorb-padding", rewrite::absorb_padding},
     {"normalize-activations", rewrite::normalize_activations},
+    {"fuse-silu", rewrite::fuse_silu},
     {"raise-to-images", rewrite::raise_to_images},
 };
 

@@ -9,7 +9,7 @@
 #include "raptor/model/edit.hpp"
 #include "raptor/model/rewrite_movement.hpp"
 
-/// Rewrites around convolutions, pools and activations. All are exact. Cost: linear in nodes and edges.
+/// Rewrites around convolutions, pools and activations. All are exact, but for one rounding less in fuse_silu. Cost: linear in nodes and edges.
 namespace raptor::model::rewrite {
 
 /// The spatial padding of a pad, where it pads nothing else and crops nothing.
@@ -182,6 +182,25 @@ struct clip_range {
     if (source == x && now != nullptr && now->kind == result.kind) continue;
     e.replace(n, result, {source});
     changed = true;
+  }
+  return changed;
+}
+
+/// x · sigmoid(x), where nothing else reads the sigmoid, becomes one operator.
+[[nodiscard]] inline bool fuse_silu(graph_edit& e) {
+  bool changed = false;
+  for (std::size_t n = 0; n < e.nodes.size(); ++n) {
+    if (graph_edit::erased(e.nodes[n])) continue;
+    const auto* product = std::get_if<binary>(&e.nodes[n].op);
+    if (product == nullptr || product->kind != binary_kind::multiply) continue;
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+      const auto x = e.nodes[n].inputs[1 - side], gate = e.nodes[n].inputs[side];
+      const auto* sigmoid = e.produced_by<unary>(gate);
+      if (sigmoid == nullptr || sigmoid->kind != unary_kind::sigmoid || e.nodes[e.producer(gate)].inputs[0] != x || !e.has_one_use(gate)) continue;
+      e.replace(n, unary{unary_kind::silu, 0, 0}, {x});
+      changed = true;
+      break;
+    }
   }
   return changed;
 }

@@ -22,6 +22,7 @@ inline void constant_node(node_context& c) {
   if (const auto* a = c.attribute("value", ::onnx::AttributeProto::TENSOR)) {
     auto t = c.read(a->t());
     t.name = c.next_name();
+    c.declare_result_type(a->t().data_type());
     return c.result(c.constant_tensor(std::move(t)));
   }
   if (const auto* a = c.attribute("value_float", ::onnx::AttributeProto::FLOAT)) return c.result(c.constant_float_tensor({}, {a->f()}));

@@ -51,6 +51,12 @@ inline void require_image(node_context& c, const shape& x, const char* what) {
     c.unsupported(std::string(what) + " over data of rank " + std::to_string(x.size()) + " (" + to_string(x) + "); ranks 3 and 4 are supported");
 }
 
+/// Pools take any number of spatial axes up to three.
+inline void require_pooled(node_context& c, const shape& x) {
+  if (x.size() < 3 || x.size() > 5)
+    c.unsupported("pooling over data of rank " + std::to_string(x.size()) + " (" + to_string(x) + "); ranks 3 to 5 are supported");
+}
+
 inline void conv(node_context& c) {
   const shape x = c.sizes(0), w = c.sizes(1);
   require_image(c, w, "convolution");
@@ -67,7 +73,7 @@ inline void conv(node_context& c) {
 inline void max_or_average_pool(node_context& c) {
   const bool average = c.op() == "AveragePool";
   const shape x = c.sizes(0);
-  require_image(c, x, "pooling");
+  require_pooled(c, x);
   pool op;
   op.kind = average ? pool_kind::average : pool_kind::max;
   c.require(c.has_attribute("kernel_shape"), "kernel_shape is missing");
@@ -81,7 +87,7 @@ inline void max_or_average_pool(node_context& c) {
 /// A pool whose window is the whole image.
 inline tensor_id whole_image_pool(node_context& c, tensor_id t, pool_kind kind) {
   const shape x = c.at(t).sizes;
-  require_image(c, x, "pooling");
+  require_pooled(c, x);
   const std::size_t spatial = x.size() - 2;
   pool op;
   op.kind = kind;

@@ -48,8 +48,7 @@ struct resampling {
 [[nodiscard]] inline double source_coordinate(const resampling& r, std::int64_t o, std::int64_t in, std::int64_t out, double scale, double begin, double end) {
   const auto x = static_cast<double>(o), size = static_cast<double>(in), length = static_cast<double>(out);
   if (r.coordinates == "asymmetric") return x / scale;
-  // The recorded tests of the standard take the length before it is rounded down.
-  if (r.coordinates == "align_corners") return out == 1 ? 0 : x * (size - 1) / (scale * size - 1);
+  if (r.coordinates == "align_corners") return out == 1 ? 0 : x * (size - 1) / (length - 1);
   if (r.coordinates == "pytorch_half_pixel") return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
   if (r.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
   if (r.coordinates == "tf_crop_and_resize") return out > 1 ? begin * (size - 1) + x * (end - begin) * (size - 1) / (length - 1) : 0.5 * (begin + end) * (size - 1);
@@ -90,17 +89,19 @@ struct resampling {
   return taps;
 }
 /// Resampling of one axis: an enlargement where it repeats every element equally often, else a product with a constant matrix.
-inline tensor_id resampled(node_context& c, tensor_id t, std::size_t axis, std::int64_t out, double scale, const resampling& r, double begin, double end) {
+/// `outside` gets the elements that lie beyond the data and are to be extrapolated; they are 0 here.
+inline tensor_id resampled(node_context& c, tensor_id t, std::size_t axis, std::int64_t out, double scale, const resampling& r, double begin, double end,
+                           std::vector<bool>& outside) {
   const shape sizes = c.at(t).sizes;
   const auto in = sizes[axis], rank = static_cast<std::int64_t>(sizes.size());
   std::vector<std::vector<std::pair<std::int64_t, double>>> taps;
   bool repeats = out % in == 0 && r.mode == "nearest";
   for (std::int64_t o = 0; o < out; ++o) {
     const double x = source_coordinate(r, o, in, out, scale, begin, end);
-    if (r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(in - 1))) c.unsupported("extrapolation");
     c.require(std::isfinite(x), "the coordinates are not finite");
-    taps.push_back(resampling_taps(r, x, in));
-    repeats = repeats && taps.back()[0].first == o / (out / in);
+    outside.push_back(r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(in - 1)));
+    taps.push_back(outside.back() ? std::vector<std::pair<std::int64_t, double>>{} : resampling_taps(r, x, in));
+    repeats = repeats && !outside.back() && taps.back()[0].first == o / (out / in);
   }
   if (repeats) {
     upsample op{axis_values(sizes.size(), 1)};
@@ -125,21 +126,42 @@ inline void resample_all(node_context& c, const std::vector<double>& scales, con
   const auto rank = sizes.size();
   auto t = c.input(0);
   if (is_empty(whole(target)) || is_empty(whole(sizes))) c.unsupported("empty data");
+  for (std::size_t d = 0; d < rank; ++d)
+    if (target[d] != sizes[d] && target[d] > fold_element_limit) c.unsupported("resampling to more than 2^24 elements of an axis");
   upsample all{axis_values(rank, 1)};
   bool simple = r.mode == "nearest";
   for (std::size_t d = 0; d < rank && simple; ++d) {
     simple = target[d] % sizes[d] == 0;
-    if (!simple || target[d] == sizes[d]) continue;
+    if (!simple || (target[d] == sizes[d] && scales[d] == 1)) continue;
     all.factors[d] = target[d] / sizes[d];
     for (std::int64_t o = 0; o < target[d] && simple; ++o)
       simple = r.coordinates != "tf_crop_and_resize" && nearest_index(r, source_coordinate(r, o, sizes[d], target[d], scales[d], 0, 1), sizes[d]) == o / all.factors[d];
   }
   if (simple && target != sizes) return c.result(c.add(std::move(all), {t}));
+  std::vector<std::vector<bool>> outside(rank);
+  shape beyond(rank, 1);  // of what is added outside: 1 for axes that have no outside
+  bool extrapolates = false;
   for (std::size_t d = 0; d < rank; ++d) {
     const bool crops = r.coordinates == "tf_crop_and_resize";
     const double begin = crops ? roi.at(d) : 0, end = crops ? roi.at(d + rank) : 1;
     if (target[d] == sizes[d] && scales[d] == 1 && begin == 0 && end == 1) continue;
-    t = resampled(c, t, d, target[d], scales[d], r, begin, end);
+    t = resampled(c, t, d, target[d], scales[d], r, begin, end, outside[d]);
+    if (std::find(outside[d].begin(), outside[d].end(), true) == outside[d].end()) {
+      outside[d].assign(1, false);
+    } else {
+      beyond[d] = target[d];
+      extrapolates = r.extrapolation != 0;
+    }
+  }
+  if (extrapolates) {
+    const auto count = element_count(beyond);
+    if (count > fold_element_limit) c.unsupported("extrapolation to more than 2^24 elements");
+    std::vector<float> added(static_cast<std::size_t>(count), 0.0F);
+    const auto strides = row_major_strides(beyond);
+    for (std::int64_t i = 0; i < count; ++i)
+      for (std::size_t d = 0; d < rank; ++d)
+        if (!outside[d].empty() && outside[d][static_cast<std::size_t>(i / strides[d] % beyond[d])]) added[static_cast<std::size_t>(i)] = static_cast<float>(r.extrapolation);
+    t = plus(c, t, c.constant_float_tensor(beyond, std::move(added)));
   }
   c.result(t == c.input(0) ? function(c, unary_kind::identity, t) : t);
 }

@@ -203,6 +203,9 @@ class importer {
         forget(proto);
         return;
       }
+      for (const auto& input : proto.input())
+        if (state_.is_quantized(input) && proto.op_type() != "DequantizeLinear")
+          throw error(error_code::unsupported, "its input \"" + input + "\" is quantized and computed at run time; only DequantizeLinear takes that");
       node_context context(state_, proto, std::move(from));
       row.convert(context);
       const auto unread = context.unread_attributes();
@@ -238,15 +241,14 @@ class importer {
   }
   /// What can be said of a node whose operands have no shape because of an earlier finding.
   void judge_without_shapes(const ::onnx::NodeProto& proto, const model::origin& from) {
-    if (from.op != "Conv" && from.op != "MaxPool" && from.op != "AveragePool") return;
+    if (from.op != "Conv") return;
     int spatial = -1;
     for (const auto& a : proto.attribute())
       if (a.name() == "kernel_shape") spatial = a.ints_size();
-    if (from.op == "Conv")
+    if (proto.input_size() > 1)
       if (const auto* w = state_.initializer(proto.input(1))) spatial = w->dims_size() - 2;
     if (spatial <= 2) return;
-    throw error(error_code::unsupported, std::string(from.op == "Conv" ? "convolution" : "pooling") + " over data of rank " +
-                                             std::to_string(spatial + 2) + "; ranks 3 and 4 are supported");
+    throw error(error_code::unsupported, "convolution over data of rank " + std::to_string(spatial + 2) + "; ranks 3 and 4 are supported");
   }
   void bind_results(const ::onnx::NodeProto& proto, node_context& context, std::size_t tensors_before) {
     for (int i = 0; i < proto.output_size(); ++i) {
@@ -295,6 +297,7 @@ class importer {
       if (unknown_.count(output.name()) != 0) continue;
       try {
         const auto id = state_.find(output.name());
+        if (state_.is_quantized(output.name())) throw error(error_code::unsupported, "it is quantized; only floating-point outputs are supported");
         if (!id.valid()) throw error(error_code::malformed, "nothing computes it");
         if (state_.graph.at(id).type != model::element_type::f32)
           throw error(error_code::unsupported, "it is of type " + std::string(model::name(state_.graph.at(id).type)) + "; only floating-point outputs are supported");

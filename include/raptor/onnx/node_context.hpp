@@ -42,9 +42,22 @@ class import_state {
     const auto* proto = initializer(name);
     if (proto == nullptr) return {};
     const auto id = graph.add_tensor(read_tensor(*proto, folder));
+    declare_type(name, proto->data_type());
     bind(name, id);
     return id;
   }
+  /// The type that the file gives an integer tensor (TensorProto::DataType); 0 where that is not known. All integers are i64 here.
+  void declare_type(const std::string& name, std::int32_t data_type) { types_[name] = data_type; }
+  [[nodiscard]] std::int32_t declared_type(const std::string& name) const {
+    const auto found = types_.find(name);
+    return found == types_.end() ? 0 : found->second;
+  }
+  /// Marks a computed tensor of floats that stands for a quantized one.
+  void mark_quantized(const std::string& name, std::int32_t data_type) {
+    quantized_.insert(name);
+    declare_type(name, data_type);
+  }
+  [[nodiscard]] bool is_quantized(const std::string& name) const { return quantized_.find(name) != quantized_.end(); }
   /// Counts elements that folding creates: a small file must not grow without limit. Errors: capacity.
   void charge(std::int64_t elements) {
     folded_ = checked::add(folded_, elements);
@@ -53,6 +66,8 @@ class import_state {
 
  private:
   std::map<std::string, tensor_id> values_;
+  std::map<std::string, std::int32_t> types_;
+  std::set<std::string> quantized_;
   std::map<std::string, const ::onnx::TensorProto*> initializers_;
   std::int64_t folded_ = 0;
 };
@@ -145,6 +160,9 @@ class node_context {
     require(element_count(t.sizes) == 1, what + " (input \"" + t.name + "\") must have one element");
     return t.type == model::element_type::f32 ? t.data->floats()[0] : static_cast<float>(t.data->integers()[0]);
   }
+  /// The file's type of an integer operand; 0 where that is not known.
+  [[nodiscard]] std::int32_t data_type(std::size_t i) const { return state_.declared_type(proto_.input(static_cast<int>(i))); }
+  [[nodiscard]] bool quantized(std::size_t i) const { return state_.is_quantized(proto_.input(static_cast<int>(i))); }
   /// Attribute `name` up to opset `last`, input `i` afterwards; nothing where it is absent.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> attribute_or_input(std::string_view name, std::int64_t last, std::size_t i) {
     if (opset() <= last) return integers(name);
@@ -209,6 +227,13 @@ class node_context {
   void result(tensor_id t, std::size_t i = 0) {
     if (i < results_.size()) results_[i] = t;
   }
+  /// The result stands for a quantized tensor of this type: only DequantizeLinear may read it.
+  void quantized_result(tensor_id t, std::int32_t data_type) {
+    result(t);
+    state_.mark_quantized(proto_.output(0), data_type);
+  }
+  /// The first result is of this type in the file.
+  void declare_result_type(std::int32_t data_type) { state_.declare_type(proto_.output(0), data_type); }
   /// What the conversion gave for output `i`; invalid where it gave nothing.
   [[nodiscard]] tensor_id result_of(std::size_t i) const { return results_.at(i); }
   [[nodiscard]] bool wants(std::size_t i) const { return i < results_.size() && !proto_.output(static_cast<int>(i)).empty(); }

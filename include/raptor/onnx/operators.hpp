@@ -6,9 +6,12 @@
 #include <string_view>
 
 #include "raptor/onnx/convert_constant.hpp"
+#include "raptor/onnx/convert_einsum.hpp"
 #include "raptor/onnx/convert_functions.hpp"
 #include "raptor/onnx/convert_layers.hpp"
 #include "raptor/onnx/convert_movement.hpp"
+#include "raptor/onnx/convert_quantization.hpp"
+#include "raptor/onnx/convert_recurrent.hpp"
 #include "raptor/onnx/convert_resampling.hpp"
 #include "raptor/onnx/node_context.hpp"
 
@@ -33,7 +36,7 @@ inline constexpr operator_row operator_table[] = {
     {"Abs", 1, 0, 1, 1, convert::constant_function},
     {"Add", 1, 0, 2, 2, convert::arithmetic<model::binary_kind::add>},
     {"And", 7, 0, 2, 2, convert::compare, "constants"},
-    {"AveragePool", 1, 0, 1, 1, convert::max_or_average_pool, "one or two spatial axes"},
+    {"AveragePool", 1, 0, 1, 1, convert::max_or_average_pool, "up to three spatial axes"},
     {"BatchNormalization", 1, 0, 5, 5, convert::any_batch_norm, "inference"},
     {"Cast", 1, 0, 1, 1, convert::cast, "between floating types, or of constants"},
     {"Ceil", 1, 0, 1, 1, convert::elementary},
@@ -45,8 +48,10 @@ inline constexpr operator_row operator_table[] = {
     {"Conv", 1, 0, 2, 3, convert::any_conv, "one or two spatial axes"},
     {"ConvTranspose", 1, 0, 2, 3, convert::conv_transpose, "one or two spatial axes"},
     {"DepthToSpace", 1, 0, 1, 1, convert::depth_to_space},
+    {"DequantizeLinear", 10, 0, 2, 3, convert::dequantize, "of constants, or of what QuantizeLinear gives"},
     {"Div", 1, 0, 2, 2, convert::divide},
     {"Dropout", 1, 0, 1, 3, convert::dropout, "inference, without mask"},
+    {"Einsum", 12, 0, 1, many, convert::einsum},
     {"Elu", 1, 0, 1, 1, convert::smooth_activation},
     {"Equal", 7, 0, 2, 2, convert::compare, "constants"},
     {"Erf", 9, 0, 1, 1, convert::smooth_activation},
@@ -54,11 +59,12 @@ inline constexpr operator_row operator_table[] = {
     {"Expand", 8, 0, 2, 2, convert::expand, "constant shape"},
     {"Flatten", 1, 0, 1, 1, convert::flatten},
     {"Floor", 1, 0, 1, 1, convert::elementary},
+    {"GRU", 7, 0, 3, 6, convert::gru, "static length, constant sequence_lens"},
     {"Gather", 1, 0, 2, 2, convert::gather, "constant indices"},
     {"Gelu", 20, 0, 1, 1, convert::smooth_activation},
     {"Gemm", 1, 0, 2, 3, convert::gemm_node},
-    {"GlobalAveragePool", 1, 0, 1, 1, convert::global_pool, "one or two spatial axes"},
-    {"GlobalMaxPool", 1, 0, 1, 1, convert::global_pool, "one or two spatial axes"},
+    {"GlobalAveragePool", 1, 0, 1, 1, convert::global_pool, "up to three spatial axes"},
+    {"GlobalMaxPool", 1, 0, 1, 1, convert::global_pool, "up to three spatial axes"},
     {"Greater", 7, 0, 2, 2, convert::compare, "constants"},
     {"GreaterOrEqual", 12, 0, 2, 2, convert::compare, "constants"},
     {"GroupNormalization", 18, 0, 3, 3, convert::group_normalization},
@@ -67,6 +73,7 @@ inline constexpr operator_row operator_table[] = {
     {"Identity", 1, 0, 1, 1, convert::identity},
     {"InstanceNormalization", 1, 0, 3, 3, convert::instance_normalization},
     {"LRN", 1, 0, 1, 1, convert::lrn_node},
+    {"LSTM", 7, 0, 3, 8, convert::lstm, "static length, constant sequence_lens, gates not coupled"},
     {"LayerNormalization", 17, 0, 2, 3, convert::layer_normalization},
     {"LeakyRelu", 1, 0, 1, 1, convert::leaky_relu},
     {"Less", 7, 0, 2, 2, convert::compare, "constants"},
@@ -75,7 +82,7 @@ inline constexpr operator_row operator_table[] = {
     {"LogSoftmax", 1, 0, 1, 1, convert::log_softmax},
     {"MatMul", 1, 0, 2, 2, convert::matmul_node},
     {"Max", 1, 0, 1, many, convert::variadic<model::binary_kind::maximum>},
-    {"MaxPool", 1, 0, 1, 1, convert::max_or_average_pool, "one or two spatial axes, without indices"},
+    {"MaxPool", 1, 0, 1, 1, convert::max_or_average_pool, "up to three spatial axes, without indices"},
     {"Mean", 1, 0, 1, many, convert::mean_of_operands},
     {"MeanVarianceNormalization", 9, 0, 1, 1, convert::mean_variance_normalization},
     {"Min", 1, 0, 1, many, convert::variadic<model::binary_kind::minimum>},
@@ -87,7 +94,9 @@ inline constexpr operator_row operator_table[] = {
     {"Or", 7, 0, 2, 2, convert::compare, "constants"},
     {"PRelu", 1, 0, 2, 2, convert::prelu},
     {"Pad", 1, 0, 1, 4, convert::pad_node, "modes constant, reflect, edge; constant pads"},
-    {"Pow", 1, 0, 2, 2, convert::general_power, "one constant exponent, or constants"},
+    {"Pow", 1, 0, 2, 2, convert::general_power, "floating-point bases"},
+    {"QuantizeLinear", 10, 0, 2, 3, convert::quantize, "of constants, or by scales that are powers of two"},
+    {"RNN", 7, 0, 3, 6, convert::rnn, "static length, constant sequence_lens"},
     {"Range", 11, 0, 3, 3, convert::range, "constants"},
     {"Reciprocal", 1, 0, 1, 1, convert::elementary},
     {"ReduceL1", 1, 0, 1, 2, convert::reduction, "constant axes"},
@@ -102,7 +111,7 @@ inline constexpr operator_row operator_table[] = {
     {"ReduceSumSquare", 1, 0, 1, 2, convert::reduction, "constant axes"},
     {"Relu", 1, 0, 1, 1, convert::activation<model::unary_kind::relu>},
     {"Reshape", 1, 0, 1, 2, convert::reshape_node, "constant shape"},
-    {"Resize", 10, 0, 1, 4, convert::resize, "constant scales, sizes and roi; no extrapolation, no antialias"},
+    {"Resize", 10, 0, 1, 4, convert::resize, "constant scales, sizes and roi; no antialias, no axes"},
     {"Round", 11, 0, 1, 1, convert::elementary},
     {"Selu", 1, 0, 1, 1, convert::smooth_activation},
     {"Shape", 1, 0, 1, 1, convert::shape_of},

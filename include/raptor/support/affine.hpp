@@ -86,7 +86,7 @@ class affine {
     if (at == terms_.end() || at->variable != t.variable) {
       terms_.insert(at, t);
     } else if ((at->coefficient = checked::add(at->coefficient, t.coefficient)) == 0) {
-      terms_.erase(at);
+      std::erase_if(terms_, [](const term& other) { return other.coefficient == 0; });  // this one
     }
   }
 
