@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "raptor/sim/timing_hardware.hpp"
 #include "raptor/sim/timing_input.hpp"
 #include "raptor/sim/timing_model/chip.hpp"
 
