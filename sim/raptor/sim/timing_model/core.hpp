@@ -177,9 +177,8 @@ class core {
     for (std::size_t part = 0; part <= static_cast<std::size_t>(component::local_memory); ++part) sum += energy(static_cast<component>(part));
     return sum;
   }
-  /// The oldest instruction that has not been retired, and the one that waits in dispatch; nullptr: none.
+  /// The oldest instruction that has not been retired; nullptr: none.
   [[nodiscard]] const flight* oldest() noexcept { return buffer_.oldest(); }
-  [[nodiscard]] const flight* in_dispatch() const noexcept { return dispatched_; }
 
  private:
   using widths = std::pair<std::int32_t, std::int32_t>;

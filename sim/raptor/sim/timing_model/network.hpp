@@ -44,6 +44,7 @@ class network {
           return next_.wait(p, is_request(n.current) ? request(n) : deliver(n, n.current));
         default:
           p.step = 0;
+          if constexpr (Observer::enabled) observer_.transmitted(p.owner, n.current.pc, name(n.current), p.started, next_.now);
           if (is_request(n.current)) next_.notify(n.transfer, signal::request_done);
       }
     }
@@ -67,6 +68,10 @@ class network {
   };
   static constexpr std::int64_t to_global_memory = -1;
 
+  [[nodiscard]] static const char* name(const message& m) noexcept {
+    constexpr const char* names[] = {"ready", "go", "data", "sync", "read", "write"};
+    return names[static_cast<std::size_t>(m.what)];
+  }
   [[nodiscard]] static bool is_request(const message& m) noexcept { return m.what == message::type::read || m.what == message::type::write; }
   [[nodiscard]] std::size_t destination(const message& m) const {
     const auto at = find(m.to);

@@ -28,6 +28,8 @@ struct no_observer {
   void spend(std::size_t /*core*/, std::int64_t /*pc*/, component /*part*/, double /*energy*/, std::int64_t /*bytes*/ = 0) noexcept {}
   /// A unit took an instruction at `start` and was done with it at `end`.
   void executed(std::size_t /*core*/, std::int32_t /*unit*/, const flight& /*what*/, instant /*start*/, instant /*end*/) noexcept {}
+  /// A switch had a message of an instruction on the network, then at the receiver, from `start` to `end`.
+  void transmitted(std::size_t /*core*/, std::int64_t /*pc*/, const char* /*what*/, instant /*start*/, instant /*end*/) noexcept {}
   /// A send's data arrived at its recv.
   void delivered(std::size_t /*from*/, std::int64_t /*send_pc*/, instant /*sent*/, std::size_t /*to*/, std::int64_t /*recv_pc*/, instant /*arrived*/) noexcept {}
   /// A sync raised an event counter; a wait passed.
@@ -40,6 +42,7 @@ concept observes = requires(T& o, std::size_t core, std::int64_t pc, component p
   { T::enabled } -> std::convertible_to<bool>;
   o.spend(core, pc, part, energy, pc);
   o.executed(core, unit, what, at, at);
+  o.transmitted(core, pc, "", at, at);
   o.delivered(core, pc, at, core, pc, at);
   o.signalled(core, pc, core, unit, at);
   o.waited(core, pc, unit, pc, at);

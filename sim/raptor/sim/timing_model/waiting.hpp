@@ -69,7 +69,7 @@ class waiting_cores {
       if (const flight* const oldest = n.state.oldest()) return name(c) + " is still at " + action(*oldest);
       if (n.state.pc() == n.state.length())
         return name(c) + " has executed everything but never counts as finished: its last instruction is scalar or setbw";
-      return name(c) + " stands at instruction " + std::to_string(n.state.pc()) + (n.state.in_dispatch() != nullptr ? ", which cannot be dispatched (is rob_size 0?)" : "");
+      return name(c) + " stands at instruction " + std::to_string(n.state.pc()) + ", nothing is dispatched: rob_size is 0";
     }
     std::string text = name(c) + ", " + action(*f);
     const auto& i = *f->what;
