@@ -69,7 +69,11 @@ void add_options(tools::command_line& line) {
   timing.add_options()
       ("timing", po::bool_switch(), "time and energy instead of outputs; ARTIFACTS may be a pimsim-nn program, --mode as in the hardware file unless given")
       ("hardware", po::value<std::string>()->value_name("HW.json"), "hardware configuration")
-      ("sim-time", po::value<double>()->value_name("MS"), "simulated time in throughput mode");
+      ("sim-time", po::value<double>()->value_name("MS"), "simulated time in throughput mode")
+      ("instruction-mode", po::value<std::string>()->value_name("auto|single|directory")->default_value("auto"), "ARTIFACTS is one JSON file, or a directory with a file for each core")
+      ("trace", po::value<std::string>()->value_name("FILE"), "write a trace for Perfetto: every instruction on its unit's track, arrows from send to recv")
+      ("profile", po::value<std::string>()->value_name("FILE.csv"), "write cycles, energy and bytes moved of each operator")
+      ("energy-breakdown", po::bool_switch(), "energy by component, core and class of instruction");
   line.add(timing);
 }
 
@@ -227,6 +231,10 @@ tools::timing_options timing_options_of(const tools::command_line& line) {
     options.sim_time_ms = line.get<double>("sim-time");
     if (!(*options.sim_time_ms > 0)) throw usage_error("--sim-time must be positive");
   }
+  options.instruction_mode = line.get<std::string>("instruction-mode");
+  if (line.has("trace")) options.trace = line.get<std::string>("trace");
+  if (line.has("profile")) options.profile = line.get<std::string>("profile");
+  options.energy_breakdown = line.get<bool>("energy-breakdown");
   options.json = line.get<bool>("json");
   return options;
 }
@@ -237,8 +245,9 @@ int run(int argc, char** argv) {
   if (!line.parse(argc, argv)) return tools::exit_success;
   const bool json = line.get<bool>("json");
   if (line.get<bool>("timing")) return tools::run_timing(timing_options_of(line));
-  for (const char* name : {"hardware", "sim-time"})
-    if (line.has(name)) throw usage_error(std::string("--") + name + " needs --timing");
+  for (const char* name : {"hardware", "sim-time", "instruction-mode", "trace", "profile"})
+    if (line.given(name)) throw usage_error(std::string("--") + name + " needs --timing");
+  if (line.get<bool>("energy-breakdown")) throw usage_error("--energy-breakdown needs --timing");
   try {
     check_usage(line);
     const auto start = std::chrono::steady_clock::now();

@@ -112,7 +112,7 @@ TEST_CASE("empty cores have empty streams, lists and no weights") {
   CHECK(files.at("./core_2.pim").size() == 12);
   CHECK(files.at("./core_1.pim").size() == 12 + 3 * 20);
   CHECK(files.at("./config.json").find("\"core2\": []") != std::string::npos);
-  CHECK(files.size() == 5);
+  CHECK(files.size() == 6);
   CHECK(sim::load_artifact(temporary.path / "out").cores.size() == 3);
 }
 

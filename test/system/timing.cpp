@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "raptor/sim/timing_hardware.hpp"
 #include "raptor/sim/timing_input.hpp"
 #include "raptor/sim/timing_model/chip.hpp"
 
@@ -17,7 +18,9 @@ sim::timing::timed_program timed(const memory::image& image) {
   for (std::size_t c = 0; c < built.streams.size(); ++c) {
     sim::timing::timed_core core;
     core.id = static_cast<std::int64_t>(c);
-    for (const auto& i : built.streams[c]) core.stream.push_back(sim::timing::from_record(i));
+    std::vector<sim::timing::timed_instruction> list;
+    for (const auto& i : built.streams[c]) list.push_back(sim::timing::from_record(i));
+    core.stream = sim::timing::timed_stream(list);
     for (const auto& g : built.groups[c]) core.groups.push_back(g.crossbars);
     sim::timing::input_parts::check_core(core);
     program.cores.push_back(std::move(core));

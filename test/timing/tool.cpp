@@ -1,4 +1,5 @@
 // raptor-sim --timing as a user runs it.
+#include "raptor/sim/timing_hardware.hpp"
 #include "raptor/sim/timing_input.hpp"
 
 #include <doctest/doctest.h>

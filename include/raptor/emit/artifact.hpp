@@ -112,9 +112,32 @@ inline void check_chip(const program::program& p) {
   }
 }
 
+/// Which operators the instructions belong to, as text: reports/instructions.json.
+class instruction_map {
+ public:
+  explicit instruction_map(const program::program& p) {
+    nlohmann::json names = p.origins;
+    text_ = "{\"operators\": " + names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + ",\n\"cores\": {";
+  }
+  void begin_core(std::size_t core) {
+    text_ += (core == 0 ? "\n\"core" : ",\n\"core") + std::to_string(core) + "\": [";
+    first_ = true;
+  }
+  void add(std::int64_t first, std::uint32_t origin) {
+    text_ += (first_ ? "[" : ",[") + std::to_string(first) + "," + (origin == program::none ? std::string("-1") : std::to_string(origin)) + "]";
+    first_ = false;
+  }
+  void end_core() { text_ += "]"; }
+  [[nodiscard]] std::string finish() && { return std::move(text_ += "}}\n"); }
+
+ private:
+  std::string text_;
+  bool first_ = true;
+};
+
 /// Streams of one core go to the disk in pieces of a few megabytes.
 inline std::int64_t write_stream(const memory::image& planned, std::size_t core, const std::filesystem::path& directory,
-                                 const artifact_options& options) {
+                                 const artifact_options& options, instruction_map& map) {
   constexpr std::size_t piece = std::size_t{1} << 22;
   const std::string stem = "core_" + std::to_string(core);
   const auto open = [](const std::filesystem::path& path) {
@@ -142,6 +165,7 @@ inline std::int64_t write_stream(const memory::image& planned, std::size_t core,
     block.clear();
     if (records.size() >= piece) put(binary, records), records.clear();
   };
+  map.begin_core(core);
   const std::int64_t count = emit_core(
       planned, core,
       [&](const isa::instruction& i) {
@@ -152,7 +176,8 @@ inline std::int64_t write_stream(const memory::image& planned, std::size_t core,
           if (writer.pending() >= piece) put(json, writer.take());
         }
       },
-      options.stream);
+      options.stream, [&](std::int64_t first, std::uint32_t origin) { map.add(first, origin); });
+  map.end_core();
   flush();
   put(binary, records);
   binary.seekp(0);
@@ -168,7 +193,8 @@ inline std::int64_t write_stream(const memory::image& planned, std::size_t core,
 }  // namespace artifact_parts
 
 /// Writes the artifact directory: config.json, memory.bin, core_N.pim for every core, weights/, core_N/group_g.bin links, reports/ and
-/// the further files of the options.
+/// the further files of the options. reports/instructions.json tells which operator each instruction belongs to: `operators`, a list of
+/// names, and `cores`, for "coreN" a list of [first instruction, index of the operator or -1], each valid up to the next.
 ///
 /// Guarantees: the directory appears complete or not at all; an existing artifact directory (is_artifact) or an empty one is replaced,
 /// nothing else is overwritten; the same image gives the same bytes. Errors: io with the path; those of emit_core and
@@ -199,6 +225,7 @@ inline artifact_summary write_artifact(const memory::image& planned, const std::
         write_file(out.path() / "weights" / content_name(number), std::as_bytes(std::span(values)));
         summary.contents = number + std::size_t{1};
       });
+  artifact_parts::instruction_map map(p);
   for (std::size_t c = 0; c < p.cores.size(); ++c) {
     const fs::path folder = out.path() / ("core_" + std::to_string(c));
     make(folder);
@@ -207,9 +234,10 @@ inline artifact_summary write_artifact(const memory::image& planned, const std::
       fs::create_symlink(fs::path("..") / "weights" / content_name(content[p.cores[c].groups[g]]), link, code);
       if (code) throw error(error_code::io, "the link cannot be made: " + code.message(), link.string());
     }
-    summary.instructions.push_back(artifact_parts::write_stream(planned, c, out.path(), options));
+    summary.instructions.push_back(artifact_parts::write_stream(planned, c, out.path(), options, map));
   }
   make(out.path() / "reports");
+  write_file(out.path() / "reports" / "instructions.json", std::move(map).finish());
   write_extra(out.path(), options.extra);
   out.commit();
   return summary;

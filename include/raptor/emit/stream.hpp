@@ -69,9 +69,11 @@ inline void check_operations(const memory::image& planned, std::size_t core, con
 /// addresses stand in an even register whose successor holds 0; ld and st never name r31; the address register of send
 /// stands in both rd and r1; nop, sld, sadd, ssub, smul do not occur. Errors: malformed for an operation that reaches
 /// outside its buffers or contradicts the program; capacity beyond `most_operations`.
+/// `belongs(first, origin)` is told where instructions of another origin begin (index into program::origins, or none), so that
+/// instructions can be named after operators.
 /// Cost: linear in the stream, some 20 ns an instruction; memory independent of the loop counts. Deterministic.
-template <class Sink>
-std::int64_t emit_core(const memory::image& planned, std::size_t core, Sink&& sink, const stream_options& options = {}) {
+template <class Sink, class Belongs>
+std::int64_t emit_core(const memory::image& planned, std::size_t core, Sink&& sink, const stream_options& options, Belongs&& belongs) {
   namespace build = isa::build;
   using enum isa::opcode;
   const auto& p = planned.bound;
@@ -103,8 +105,16 @@ std::int64_t emit_core(const memory::image& planned, std::size_t core, Sink&& si
   };
 
   put(build::setbw(bits, bits));
+  std::uint32_t origin = program::none;
+  std::size_t item = std::numeric_limits<std::size_t>::max();
   body.walk([&](const program::step& s) {
     const program::operation& o = *s.op;
+    if (s.item != item) {
+      item = s.item;
+      const std::uint32_t next = p.cores[core].body[item].origin;
+      if (next != origin) belongs(count == 1 ? std::int64_t{0} : count, next);
+      origin = next;
+    }
     registers.next_instruction();
     const auto element = [&](const program::place& where, std::size_t k) { return planned.addresses[where.buffer] / width + s.offsets[k]; };
     const auto local = [&](const program::place& where, std::size_t k, std::uint32_t allowed = ~0u) {
@@ -194,6 +204,11 @@ std::int64_t emit_core(const memory::image& planned, std::size_t core, Sink&& si
     }
   });
   return count;
+}
+
+template <class Sink>
+std::int64_t emit_core(const memory::image& planned, std::size_t core, Sink&& sink, const stream_options& options = {}) {
+  return emit_core(planned, core, std::forward<Sink>(sink), options, [](std::int64_t, std::uint32_t) {});
 }
 
 /// A core's stream in memory.

@@ -6,11 +6,12 @@
 #include <string>
 
 /// pimsim-nn's hardware configuration as plain values: every field of TIMING section 13 under its JSON name, with the
-/// default that a missing key takes. Reading it from JSON: target/configuration_json.hpp. Times in ns or cycles as there.
+/// default that a missing key takes; fields without effect among them. Reading it from JSON: target/configuration_json.hpp. Times in ns or cycles as there.
 namespace raptor::target {
 
 /// A local memory, or the global one. One port; an access of n bytes takes ceil(n / data_width) × latency cycles.
 struct memory_configuration {
+  std::int64_t memory_size = 1024 * 1024;  ///< bytes; has no effect
   std::int64_t data_width = 16;  ///< bytes
   double period = 1;             ///< ns
   double static_power = 1;       ///< mW
@@ -27,6 +28,7 @@ struct matrix_configuration {
   bool pipeline_mode = true;
   std::int64_t dac_resolution = 1;
   std::int64_t dac_latency_cycle = 1;
+  double dac_static_power = 0;  ///< static powers of the matrix unit have no effect
   double dac_dynamic_power = 0;
   std::int64_t dac_count = 128;
   std::array<std::int64_t, 2> xbar_size = {128, 128};  ///< rows, columns
@@ -34,14 +36,16 @@ struct matrix_configuration {
   double xbar_latency = 30;                            ///< ns
   double xbar_read_power = 0;
   std::int64_t sample_hold_latency_cycle = 1;
-  double sample_hold_dynamic_power = 0;
+  double sample_hold_static_power = 0, sample_hold_dynamic_power = 0;
+  std::int64_t adc_resolution = 1;  ///< has no effect
   std::int64_t adc_latency_cycle = 1;
-  double adc_dynamic_power = 0;
+  double adc_static_power = 0, adc_dynamic_power = 0;
   std::int64_t adc_count = 1;
   std::int64_t shift_adder_latency_cycle = 1;
-  double shift_adder_dynamic_power = 0;
+  double shift_adder_static_power = 0, shift_adder_dynamic_power = 0;
+  double input_buffer_static_power = 0, input_buffer_dynamic_power = 0;  ///< have no effect
   std::int64_t output_buffer_latency_cycle = 1;
-  double output_buffer_dynamic_power = 0;
+  double output_buffer_static_power = 0, output_buffer_dynamic_power = 0;
 };
 
 struct core_configuration {
@@ -50,6 +54,7 @@ struct core_configuration {
   std::int64_t global_memory_switch_id = -10;
   std::int64_t vector_width = 16;          ///< elements
   std::int64_t vector_latency_cycle = 8;   ///< used as ns
+  double controller_static_power = 0, controller_dynamic_power = 0;  ///< have no effect
   double inst_fetch_static_power = 0, inst_fetch_dynamic_power = 0;
   double inst_decode_static_power = 0, inst_decode_dynamic_power = 0;
   double inst_decode_offset_static_power = 0, inst_decode_offset_dynamic_power = 0;
@@ -58,6 +63,7 @@ struct core_configuration {
   double vector_alu_static_power = 0, vector_alu_dynamic_energy = 0;
   double vector_reg_static_power = 0, vector_reg_read_dynamic_energy = 0, vector_reg_write_dynamic_energy = 0;
   double transfer_static_power = 0;
+  double transfer_dynamic_power = 0;  ///< has no effect
   matrix_configuration matrix_config;
   memory_configuration local_memory_config;
 };

@@ -82,7 +82,8 @@ class json_position : public nlohmann::json_sax<json> {
   return result;
 }
 
-/// Reads the fields of one object; unknown keys are ignored, missing ones leave the default.
+/// Reads the fields of one object; unknown keys are ignored, missing ones leave the default. Where objects are not required, values are
+/// converted as pimsim-nn does, and the JSON library's exceptions say what cannot be.
 class object_reader {
  public:
   object_reader(const json* object, std::string path, bool required) : object_(object), path_(std::move(path)), required_(required) {}
@@ -91,30 +92,41 @@ class object_reader {
     const json* value = find(name);
     const std::string path = field(name);
     if (value == nullptr && required_) throw error(error_code::malformed, "missing object " + path, path);
-    if (value != nullptr && !value->is_object()) throw error(error_code::malformed, path + " is not an object", path);
+    if (value != nullptr && !value->is_object()) {
+      if (!required_) static_cast<void>(value->value("", 0));  // throws
+      throw error(error_code::malformed, path + " is not an object", path);
+    }
     return {value, path, required_};
   }
   void read(const char* name, std::int64_t& out) const {
-    if (const json* value = find(name)) out = integer(*value, field(name));
+    if (const json* value = find(name)) out = required_ ? integer(*value, field(name)) : value->get<std::int32_t>();
+  }
+  void read_long(const char* name, std::int64_t& out) const {
+    if (const json* value = find(name)) out = required_ ? integer(*value, field(name)) : value->get<std::int64_t>();
   }
   void read(const char* name, double& out) const {
-    if (const json* value = find(name)) out = number(*value, field(name));
+    if (const json* value = find(name)) out = required_ ? number(*value, field(name)) : value->get<double>();
   }
   void read(const char* name, bool& out) const {
     const json* value = find(name);
     if (value == nullptr) return;
-    if (!value->is_boolean()) throw error(error_code::malformed, field(name) + " is not true or false", field(name));
+    if (required_ && !value->is_boolean()) throw error(error_code::malformed, field(name) + " is not true or false", field(name));
     out = value->get<bool>();
   }
   void read(const char* name, std::string& out) const {
     const json* value = find(name);
     if (value == nullptr) return;
-    if (!value->is_string()) throw error(error_code::malformed, field(name) + " is not a string", field(name));
+    if (required_ && !value->is_string()) throw error(error_code::malformed, field(name) + " is not a string", field(name));
     out = value->get<std::string>();
   }
   void read(const char* name, std::array<std::int64_t, 2>& out) const {
     const json* value = find(name);
     if (value == nullptr) return;
+    if (!required_) {
+      const auto pair = value->get<std::pair<std::int32_t, std::int32_t>>();
+      out = {pair.first, pair.second};
+      return;
+    }
     if (!value->is_array() || value->size() != 2) throw error(error_code::malformed, field(name) + " is not a list of two numbers", field(name));
     for (std::size_t i = 0; i < 2; ++i) out[i] = integer((*value)[i], field(name) + "[" + std::to_string(i) + "]");
   }
@@ -144,6 +156,7 @@ class object_reader {
 };
 
 inline void read_memory(const object_reader& from, memory_configuration& m) {
+  from.read_long("memory_size", m.memory_size);
   from.read("data_width", m.data_width);
   from.read("period", m.period);
   from.read("static_power", m.static_power);
@@ -159,6 +172,7 @@ inline void read_matrix(const object_reader& from, matrix_configuration& m) {
   from.read("pipeline_mode", m.pipeline_mode);
   from.read("dac_resolution", m.dac_resolution);
   from.read("dac_latency_cycle", m.dac_latency_cycle);
+  from.read("dac_static_power", m.dac_static_power);
   from.read("dac_dynamic_power", m.dac_dynamic_power);
   from.read("dac_count", m.dac_count);
   from.read("xbar_size", m.xbar_size);
@@ -166,13 +180,20 @@ inline void read_matrix(const object_reader& from, matrix_configuration& m) {
   from.read("xbar_latency", m.xbar_latency);
   from.read("xbar_read_power", m.xbar_read_power);
   from.read("sample_hold_latency_cycle", m.sample_hold_latency_cycle);
+  from.read("sample_hold_static_power", m.sample_hold_static_power);
   from.read("sample_hold_dynamic_power", m.sample_hold_dynamic_power);
+  from.read("adc_resolution", m.adc_resolution);
   from.read("adc_latency_cycle", m.adc_latency_cycle);
+  from.read("adc_static_power", m.adc_static_power);
   from.read("adc_dynamic_power", m.adc_dynamic_power);
   from.read("adc_count", m.adc_count);
   from.read("shift_adder_latency_cycle", m.shift_adder_latency_cycle);
+  from.read("shift_adder_static_power", m.shift_adder_static_power);
   from.read("shift_adder_dynamic_power", m.shift_adder_dynamic_power);
+  from.read("input_buffer_static_power", m.input_buffer_static_power);
+  from.read("input_buffer_dynamic_power", m.input_buffer_dynamic_power);
   from.read("output_buffer_latency_cycle", m.output_buffer_latency_cycle);
+  from.read("output_buffer_static_power", m.output_buffer_static_power);
   from.read("output_buffer_dynamic_power", m.output_buffer_dynamic_power);
 }
 
@@ -182,6 +203,8 @@ inline void read_core(const object_reader& from, core_configuration& c) {
   from.read("global_memory_switch_id", c.global_memory_switch_id);
   from.read("vector_width", c.vector_width);
   from.read("vector_latency_cycle", c.vector_latency_cycle);
+  from.read("controller_static_power", c.controller_static_power);
+  from.read("controller_dynamic_power", c.controller_dynamic_power);
   from.read("inst_fetch_static_power", c.inst_fetch_static_power);
   from.read("inst_fetch_dynamic_power", c.inst_fetch_dynamic_power);
   from.read("inst_decode_static_power", c.inst_decode_static_power);
@@ -199,18 +222,20 @@ inline void read_core(const object_reader& from, core_configuration& c) {
   from.read("vector_reg_read_dynamic_energy", c.vector_reg_read_dynamic_energy);
   from.read("vector_reg_write_dynamic_energy", c.vector_reg_write_dynamic_energy);
   from.read("transfer_static_power", c.transfer_static_power);
+  from.read("transfer_dynamic_power", c.transfer_dynamic_power);
   read_matrix(from.child("matrix_config"), c.matrix_config);
   read_memory(from.child("local_memory_config"), c.local_memory_config);
 }
 }  // namespace detail
 
-/// Whether every object of the format must be there (the compiler), or a missing one takes its fields' defaults (the simulator).
+/// Whether every object of the format must be there and every value be what it should (the compiler); or a missing object takes its
+/// fields' defaults, and values are converted and refused as pimsim-nn does (the simulator).
 enum class objects { required, optional };
 
-/// The configuration without the network file's contents; types are checked, ranges are not (see validate).
-/// \param file names the text in messages. Errors: malformed with the field's path. O(text).
-[[nodiscard]] inline configuration parse_configuration(std::string_view text, const std::string& file, objects presence = objects::required) {
-  const auto document = detail::parse_json(text, file);
+/// The configuration in a parsed file, without the network file's contents; types are checked, ranges are not (see validate).
+/// Errors: required: malformed with the field's path; optional: nlohmann::json::exception.
+[[nodiscard]] inline configuration configuration_from(const nlohmann::json& document, objects presence) {
+  if (presence == objects::optional) static_cast<void>(document.value("", 0));  // throws where it is no object
   const detail::object_reader root(&document, "", presence == objects::required);
   configuration c;
   const auto chip = root.child("chip_config");
@@ -229,6 +254,10 @@ enum class objects { required, optional };
   sim.read("latency_timeout_ms", c.sim_config.latency_timeout_ms);
   sim.read("report_verbose_level", c.sim_config.report_verbose_level);
   return c;
+}
+/// The same from text. \param file names the text in messages. O(text).
+[[nodiscard]] inline configuration parse_configuration(std::string_view text, const std::string& file, objects presence = objects::required) {
+  return configuration_from(detail::parse_json(text, file), presence);
 }
 
 /// The network file. Errors: malformed with the field's path, for example "latency.3.7". O(text).

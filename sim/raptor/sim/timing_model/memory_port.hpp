@@ -1,20 +1,27 @@
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 
 #include "raptor/sim/timing_model/pending.hpp"
+#include "raptor/support/error.hpp"
 #include "raptor/target/configuration.hpp"
 
 namespace raptor::sim::timing {
 
-/// ps(x): x ns as whole picoseconds (TIMING 1).
-[[nodiscard]] inline instant picoseconds(double nanoseconds) noexcept {
-  return nanoseconds != 0 ? static_cast<instant>(nanoseconds * 1000.0 + 0.5) : 0;
+/// ps(x): x ns as whole picoseconds (TIMING 1). Errors: execution where that is no time that the model can hold.
+[[nodiscard]] inline instant picoseconds(double nanoseconds) {
+  const double rounded = nanoseconds * 1000.0 + 0.5;
+  if (!(rounded > -9.2e18 && rounded < 9.2e18))
+    throw error(error_code::execution, "a duration of " + std::to_string(nanoseconds) + " ns is outside the simulator's range", {},
+                "check the latencies and periods of the hardware file");
+  return nanoseconds != 0 ? static_cast<instant>(rounded) : 0;
 }
-/// A true ceiling, taken in floating point (TIMING 1).
-[[nodiscard]] inline std::int64_t ceiling(std::int64_t a, std::int64_t b) noexcept {
-  return static_cast<std::int64_t>(std::ceil(static_cast<double>(a) * 1.0 / static_cast<double>(b)));
+/// The smallest whole number that is at least a / b, as TIMING 1 takes it in floating point (equal below 2⁵²). Requires b > 0.
+[[nodiscard]] constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) noexcept {
+  if (static_cast<std::uint64_t>(a) < (1u << 30) && static_cast<std::uint64_t>(b) < (1u << 30))
+    return (static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b) - 1) / static_cast<std::uint32_t>(b);
+  return a / b + (a % b > 0 ? 1 : 0);
 }
 
 /// A memory with one port, first come first served (TIMING 8).
@@ -26,9 +33,11 @@ class memory_port {
   [[nodiscard]] instant access(instant now, bool read, std::int64_t bytes, instant delay = 0) {
     const std::int64_t n = ceiling(bytes, configuration_.data_width);
     const auto count = static_cast<double>(n);
-    dynamic_ += (read ? configuration_.read_dynamic_energy : configuration_.write_dynamic_energy) * count;
-    const auto cycles = static_cast<double>(n * (read ? configuration_.read_latency_cycle : configuration_.write_latency_cycle));
+    last_energy_ = (read ? configuration_.read_dynamic_energy : configuration_.write_dynamic_energy) * count;
+    dynamic_ += last_energy_;
+    const double cycles = count * static_cast<double>(read ? configuration_.read_latency_cycle : configuration_.write_latency_cycle);
     const instant latency = picoseconds(cycles * configuration_.period);
+    busy_ += latency;
     if (now > free_) {
       free_ = now + latency;
       return delay + latency;
@@ -38,11 +47,17 @@ class memory_port {
   }
   [[nodiscard]] double dynamic_energy() const noexcept { return dynamic_; }
   [[nodiscard]] double static_power() const noexcept { return configuration_.static_power; }
+  /// Time that accesses took, without queueing.
+  [[nodiscard]] instant busy() const noexcept { return busy_; }
+  /// Of the last access, pJ.
+  [[nodiscard]] double last_energy() const noexcept { return last_energy_; }
+  /// When the last access ends.
+  [[nodiscard]] instant free_at() const noexcept { return free_; }
 
  private:
   target::memory_configuration configuration_;
-  instant free_ = 0;
-  double dynamic_ = 0;
+  instant free_ = 0, busy_ = 0;
+  double dynamic_ = 0, last_energy_ = 0;
 };
 
 }  // namespace raptor::sim::timing

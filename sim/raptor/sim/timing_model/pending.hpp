@@ -1,8 +1,9 @@
 #pragma once
 
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 /// The pending set of the timing model (TIMING 10.1): one binary heap for the whole chip, ordered by time only. How it
@@ -11,8 +12,9 @@ namespace raptor::sim::timing {
 
 /// Whole picoseconds since the start.
 using instant = std::int64_t;
+inline constexpr instant never = std::numeric_limits<instant>::max();
 
-/// `Entry`: what is woken; the clock is the entry that compares equal to `Entry{}`.
+/// `Entry`: what is woken; small and copyable.
 template <class Entry>
 class pending_set {
  public:
@@ -21,88 +23,76 @@ class pending_set {
     Entry entry;
   };
 
-  [[nodiscard]] bool empty() const noexcept { return heap_.size() == 1; }
-  [[nodiscard]] std::size_t size() const noexcept { return heap_.size() - 1; }
-  [[nodiscard]] const item& earliest() const noexcept { return heap_[1]; }
+  [[nodiscard]] bool empty() const noexcept { return times_.size() == 1; }
+  [[nodiscard]] std::size_t size() const noexcept { return times_.size() - 1; }
+  [[nodiscard]] item earliest() const noexcept { return {times_[1], entries_[1]}; }
+  /// Earliest time of an entry that does not stand first.
+  [[nodiscard]] instant second() const noexcept {
+    if (times_.size() <= 2) return never;
+    return times_.size() > 3 && times_[3] < times_[2] ? times_[3] : times_[2];
+  }
 
   void insert(instant time, Entry entry) {
-    heap_.push_back({});
-    std::size_t i = heap_.size() - 1;
-    for (; i > 1 && heap_[i >> 1].time > time; i >>= 1) heap_[i] = heap_[i >> 1];
-    heap_[i] = {time, entry};
+    times_.push_back(time);
+    entries_.push_back(entry);
+    std::size_t i = size();
+    for (; i > 1 && times_[i >> 1] > time; i >>= 1) move(i >> 1, i);
+    times_[i] = time, entries_[i] = entry;
   }
   item extract() {
-    const item top = heap_[1];
-    place_ = 0;
-    const item last = heap_.back();
-    heap_.pop_back();
-    const std::size_t n = heap_.size() - 1;
-    if (n == 0) return top;
-    std::size_t i = 1;
-    for (;;) {
-      const std::size_t left = 2 * i;
-      if (left > n) break;
-      std::size_t best = i;
-      instant least = last.time;
-      if (heap_[left].time < least) best = left, least = heap_[left].time;
-      if (left < n && heap_[left + 1].time < least) best = left + 1;
-      if (best == i) break;
-      heap_[i] = heap_[best];
-      i = best;
-    }
-    heap_[i] = last;
-    place_ = i;
+    const item top = earliest(), last{times_.back(), entries_.back()};
+    times_.pop_back();
+    entries_.pop_back();
+    if (!empty()) sift(last, size());
     return top;
   }
 
   /// Where the clock stands first and nothing but its edges, `period` apart, happens for a while: runs `edges` of them.
-  /// An edge is "extract clock, insert clock"; it rotates entries along the path from the last place to the root, which
-  /// repeats after a few edges, so that whole rotations are skipped. The result is that of running every edge.
+  /// Requires: every other entry is later than each of these edges' next one.
+  /// An edge is "extract clock, insert clock". The last entry goes down from the root to some place, and then the path
+  /// from the last place to the root moves down by one, the clock becoming its head again. Where the entry stops on that
+  /// path, what is below on the path has the same time as it, so this and all further edges only rotate that part of the
+  /// path, and whole rotations are skipped. Cost: O(log² n), however many edges.
   void run_idle_edges(instant period, std::int64_t edges) {
-    struct path {
-      std::array<Entry, 64> entries;
-      std::size_t length = 0;
-      std::int64_t at = 0;
-    };
-    std::array<path, 16> seen;
-    std::size_t known = 0;
-    for (std::int64_t done = 0; done < edges;) {
-      // Contents of the path; equal contents after steps that stayed on it mean an equal heap.
-      path now;
-      for (std::size_t i = heap_.size() - 1; i > 1; i >>= 1) now.entries[now.length++] = heap_[i].entry;
-      now.at = done;
-      bool repeated = false;
-      for (std::size_t s = 0; s < known && !repeated; ++s) {
-        bool equal = true;
-        for (std::size_t i = 0; equal && i < now.length; ++i) equal = seen[s].entries[i] == now.entries[i];
-        if (!equal) continue;
-        const std::int64_t rotation = done - seen[s].at, skipped = (edges - done) / rotation * rotation;
-        heap_[1].time += skipped * period;
-        done += skipped;
-        repeated = true;
+    const item clock{times_[1] + edges * period, entries_[1]};
+    const std::size_t n = size();
+    if (n > 2) {
+      bool rotates = false;
+      while (edges > 0) {
+        --edges;
+        const std::size_t at = sift({times_[n], entries_[n]}, n - 1);
+        for (std::size_t i = n; i > 1; i >>= 1) move(i >> 1, i);
+        if (rotates) continue;
+        const auto below = static_cast<unsigned>(std::bit_width(n) - std::bit_width(at));  // levels from there to the last place
+        if (n >> below != at) continue;
+        rotates = true;
+        edges %= below;
       }
-      if (repeated) known = 0;
-      if (done >= edges) return;
-      if (known == seen.size()) known = 0;
-      if (!repeated) seen[known++] = now;
-      const std::size_t last = heap_.size() - 1;
-      const item clock = extract();
-      bool on_path = place_ == 0;
-      for (std::size_t i = last >> 1; i >= 1 && !on_path; i >>= 1) on_path = i == place_;
-      if (!on_path) known = 0;  // something beside the path changed
-      insert(clock.time + period, clock.entry);
-      ++done;
     }
-  }
-
-  /// Earliest time of an entry that is not first. Requires: size() > 1.
-  [[nodiscard]] instant second() const noexcept {
-    return heap_.size() > 3 && heap_[3].time < heap_[2].time ? heap_[3].time : heap_[2].time;
+    times_[1] = clock.time, entries_[1] = clock.entry;
   }
 
  private:
-  std::vector<item> heap_{1};  // 1-based
-  std::size_t place_ = 0;      // where the last extraction put the moved entry
+  void move(std::size_t from, std::size_t to) noexcept { times_[to] = times_[from], entries_[to] = entries_[from]; }
+  /// Puts an entry into the vacant root of the first `n` places; where it came to rest.
+  std::size_t sift(item moved, std::size_t n) noexcept {
+    std::size_t i = 1;
+    for (std::size_t left = 2; left <= n; left = 2 * i) {
+      std::size_t best = i;
+      instant least = moved.time;
+      if (times_[left] < least) best = left, least = times_[left];
+      if (left < n && times_[left + 1] < least) best = left + 1;
+      if (best == i) break;
+      move(best, i);
+      i = best;
+    }
+    times_[i] = moved.time, entries_[i] = moved.entry;
+    return i;
+  }
+
+  // 1-based. Two arrays, so that what was just written can be read again at once.
+  std::vector<instant> times_{0};
+  std::vector<Entry> entries_{Entry{}};
 };
 
 }  // namespace raptor::sim::timing

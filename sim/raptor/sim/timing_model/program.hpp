@@ -1,7 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "raptor/isa/json_write.hpp"
@@ -12,72 +16,97 @@ namespace raptor::sim::timing {
 
 enum class kind : std::uint8_t { none, scalar, widths, matrix, vector, transfer };
 
-/// One instruction. `length` and `size` differ for lmv only (its hazard uses size, which binary programs do not have).
+namespace program_parts {
+inline constexpr auto kinds = [] {
+  std::array<kind, isa::infos.size()> all{};
+  for (std::size_t op = 0; op < all.size(); ++op) switch (isa::infos[op].unit) {
+      case isa::unit::scalar: all[op] = kind::scalar; break;
+      case isa::unit::matrix: all[op] = kind::matrix; break;
+      case isa::unit::vector: all[op] = kind::vector; break;
+      case isa::unit::transfer: all[op] = kind::transfer; break;
+      case isa::unit::none: break;
+    }
+  all[static_cast<std::size_t>(isa::opcode::setbw)] = kind::widths;
+  return all;
+}();
+}  // namespace program_parts
+
+[[nodiscard]] constexpr kind kind_of(isa::opcode op) noexcept { return program_parts::kinds[static_cast<std::size_t>(op)]; }
+
+/// One instruction; as large as a binary record, so that a stream is converted where it was read.
 struct timed_instruction {
   isa::opcode op = isa::opcode::nop;
-  kind what = kind::none;
   std::uint8_t rd = 0, rs1 = 0, rs2 = 0;
-  std::int32_t immediate = 0;  ///< imm, mbiw or core
-  std::int32_t length = 0;     ///< elements; bytes for lldi and lmv
-  std::int32_t size = 0;       ///< bytes
+  std::int32_t immediate = 0;  ///< imm, mbiw or core; of lmv: the bytes of its hazards (JSON's size, 0 in binary programs)
+  std::int32_t length = 0;     ///< elements of a vector instruction, bytes of a transfer
   std::int32_t select = 0;     ///< offset_select, group, event register or ibiw
   std::int32_t value = 0;      ///< offset_value, wait value or obiw
+  [[nodiscard]] constexpr kind what() const noexcept { return kind_of(op); }
 };
-
-[[nodiscard]] constexpr kind kind_of(isa::opcode op) noexcept {
-  if (op == isa::opcode::setbw) return kind::widths;
-  switch (isa::info(op).unit) {
-    case isa::unit::scalar: return kind::scalar;
-    case isa::unit::matrix: return kind::matrix;
-    case isa::unit::vector: return kind::vector;
-    case isa::unit::transfer: return kind::transfer;
-    case isa::unit::none: break;
-  }
-  return kind::none;
-}
+static_assert(sizeof(timed_instruction) == isa::record_size);
 
 /// From the JSON form, which has more fields than a binary record.
-[[nodiscard]] inline timed_instruction from_json(const isa::json_fields& j) {
+[[nodiscard]] constexpr timed_instruction from_json(const isa::json_fields& j) noexcept {
   timed_instruction i;
-  i.op = j.op, i.what = kind_of(j.op);
+  i.op = j.op;
   i.rd = static_cast<std::uint8_t>(j.rd), i.rs1 = static_cast<std::uint8_t>(j.rs1), i.rs2 = static_cast<std::uint8_t>(j.rs2);
-  i.length = j.len, i.size = j.size, i.select = j.offset_select, i.value = j.offset_value;
-  switch (i.what) {
+  i.length = j.len, i.select = j.offset_select, i.value = j.offset_value;
+  switch (i.what()) {
     case kind::scalar: i.immediate = j.imm; break;
     case kind::widths: i.select = j.ibiw, i.value = j.obiw; break;
     case kind::matrix: i.immediate = j.mbiw, i.select = j.group; break;
     case kind::transfer:
       i.immediate = j.core;
+      if (j.op == isa::opcode::lmv) i.immediate = j.size;
+      else if (j.op != isa::opcode::lldi) i.length = j.size;
       if (j.op == isa::opcode::wait || j.op == isa::opcode::sync) i.select = j.event_register, i.value = j.wait_value;
       break;
     default: break;
   }
   return i;
 }
-/// From a binary record (TIMING 14.4).
-[[nodiscard]] inline timed_instruction from_record(const isa::instruction& r) {
+/// From a binary record (TIMING 14.4). Requires: a valid opcode, registers below 32.
+[[nodiscard]] constexpr timed_instruction from_record(const isa::instruction& r) noexcept {
   timed_instruction i;
-  i.op = r.op, i.what = kind_of(r.op), i.rd = r.rd, i.rs1 = r.r1;
+  i.op = r.op, i.rd = r.rd, i.rs1 = r.r1;
   i.select = r.word1, i.value = r.word2;
-  switch (i.what) {
+  switch (i.what()) {
     case kind::scalar: i.immediate = r.word0, i.select = 0; break;
     case kind::widths: break;
     case kind::matrix: i.immediate = r.word0, i.select = r.word2, i.value = 0; break;
     case kind::vector: i.rs2 = static_cast<std::uint8_t>(r.word0), i.length = r.word3; break;
-    case kind::transfer:
-      i.immediate = r.word0;
-      if (r.op == isa::opcode::lldi || r.op == isa::opcode::lmv) i.length = r.word3;
-      else i.size = r.word3;
-      break;
+    case kind::transfer: i.immediate = r.op == isa::opcode::lmv ? 0 : r.word0, i.length = r.word3; break;
     case kind::none: break;
   }
   return i;
 }
 
+/// A core's instructions. Filled once; storage is not cleared beforehand, so that reading a large file touches it once.
+class timed_stream {
+ public:
+  timed_stream() = default;
+  /// `count` instructions to be written through data().
+  explicit timed_stream(std::size_t count)
+      : owned_(std::make_unique_for_overwrite<std::byte[]>(count * sizeof(timed_instruction))), count_(count) {}
+  explicit timed_stream(const std::vector<timed_instruction>& list) : timed_stream(list.size()) {
+    for (std::size_t i = 0; i < count_; ++i) data()[i] = list[i];
+  }
+  [[nodiscard]] timed_instruction* data() noexcept { return reinterpret_cast<timed_instruction*>(owned_.get()); }
+  [[nodiscard]] const timed_instruction* data() const noexcept { return reinterpret_cast<const timed_instruction*>(owned_.get()); }
+  [[nodiscard]] const timed_instruction* begin() const noexcept { return data(); }
+  [[nodiscard]] const timed_instruction* end() const noexcept { return data() + count_; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+ private:
+  std::unique_ptr<std::byte[]> owned_;
+  std::size_t count_ = 0;
+};
+
 /// One core that exists in the program.
 struct timed_core {
   std::int64_t id = 0;
-  std::vector<timed_instruction> stream;
+  timed_stream stream;
   std::vector<std::int64_t> groups;  ///< crossbars of each array group
 };
 struct timed_program {
