@@ -59,7 +59,8 @@ TEST_CASE("raptor-zoo writes the same bytes for the same seed") {
   const temporary_folder folder;
   const auto list = run("raptor-zoo", {"--list"});
   CHECK(list.status == 0);
-  for (const char* name : {"lenet5", "vgg11", "squeezenet1.1", "resnet18", "resnet34", "resnet50", "googlenet", "mobilenetv2", "inception_v3", "shufflenet"})
+  for (const char* name : {"lenet5", "vgg11", "squeezenet1.1", "resnet18", "resnet34", "resnet50", "googlenet", "mobilenetv2", "mobilenetv3_small",
+                           "mobilenetv3_large", "inception_v3", "shufflenet", "unet", "yolo11n", "transformer", "lstm"})
     CHECK(contains(list.out, std::string(name) + " "));
   for (const auto& [name, seed] : {std::pair<std::string, std::string>{"a", "3"}, {"b", "3"}, {"c", "4"}})
     REQUIRE(run("raptor-zoo", {"squeezenet1.1", "--size=32", "--seed=" + seed, "-o", folder / name, "--write-input", folder / (name + ".bin")}).status == 0);
