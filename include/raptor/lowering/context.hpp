@@ -21,6 +21,7 @@ struct lowering_options {
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   std::int64_t tile_time = 30'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
+  bool deliver_intermediates = false;                 ///< every tensor that survives becomes a further output (observe.hpp)
 };
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.
