@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <boost/any.hpp>
 #include <boost/program_options.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +53,7 @@ class command_line {
   }
 
   /// Parses. False where --help or --version has been answered: exit with success.
-  /// Errors: usage, one line. No abbreviations of options, so that adding one never changes what a script means.
+  /// Errors: usage, one line; an empty text as a value is one too. No abbreviations of options, so that adding one never changes what a script means.
   [[nodiscard]] bool parse(int argc, const char* const* argv) {
     po::options_description common("Common");
     common.add_options()("help,h", "print this text")("version", "print the version")("seed", po::value<std::int64_t>()->default_value(0),
@@ -79,6 +81,14 @@ class command_line {
       if (values_.count("version") != 0) {
         std::cout << tool_ << " " << RAPTOR_VERSION << "\n";
         return false;
+      }
+      for (const auto& [name, option] : values_) {
+        const auto* one = boost::any_cast<std::string>(&option.value());
+        const auto* many = boost::any_cast<std::vector<std::string>>(&option.value());
+        const bool empty = (one != nullptr && one->empty()) || (many != nullptr && std::find(many->begin(), many->end(), std::string()) != many->end());
+        const bool argument = hidden_.find_nothrow(name, false) != nullptr;
+        if (empty && all.find(name, false).semantic()->max_tokens() > 0)  // a flag has no text
+          throw usage_error((argument ? "the argument " : "--") + name + " must not be empty");
       }
       po::notify(values_);
     } catch (const po::error& e) {

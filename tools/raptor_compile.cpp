@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <boost/any.hpp>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fmt/format.h>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -112,16 +117,69 @@ tools::report_options read_report_options(const tools::command_line& line) {
   return options;
 }
 
+/// An option that needs a later stage than the one where the compilation stops would do nothing: that is a mistake, not a wish.
+void require_reached(const tools::command_line& line, stage last) {
+  struct need {
+    const char* option;
+    stage from;
+  };
+  for (const auto& [option, from] : {need{"pim-detect-communication-deadlock", stage::realized}, need{"pim-verify-bufferization-copy-freedom", stage::bound},
+                                     need{"pim-export-spatial-dataflow", stage::bound}, need{"pim-report-conv-lowering", stage::bound}, need{"graphviz", stage::bound},
+                                     need{"pim-memory-report", stage::image}, need{"pim-emit-json", stage::image}}) {
+    if (last >= from || !line.given(option)) continue;
+    if (const auto* text = boost::any_cast<std::string>(&line.values()[option].value()); text != nullptr && (*text == "none" || *text == "false")) continue;
+    const char* stop = last == stage::scheduled ? "EmitSpatial" : last == stage::realized ? "EmitPim" : "EmitPimBufferized";
+    throw tools::usage_error(std::string("--") + option + " has no meaning with --" + stop + ": the compilation stops before what it works on");
+  }
+}
+
+/// Progress on standard error: -v one line a stage, -vv also its time and what it made.
 class progress {
  public:
-  explicit progress(const tools::command_line& line) : shown_(tools::shows_progress(line)) {}
+  explicit progress(const tools::command_line& line) : shown_(tools::shows_progress(line)), detailed_(line.verbosity() > 1), last_(clock::now()) {}
   void operator()(const std::string& text) const {
     if (shown_) std::cerr << "raptor-compile: " << text << "\n";
   }
+  /// `describe` is called only where its text is shown.
+  template <class Describe>
+  void operator()(const std::string& text, Describe describe) {
+    if (!shown_) return;
+    if (!detailed_) return (*this)(text);
+    const auto now = clock::now();
+    (*this)(fmt::format("{:<10} {:>8.3f} s  {}", text, std::chrono::duration<double>(now - last_).count(), describe()));
+    last_ = clock::now();
+  }
 
  private:
-  bool shown_;
+  using clock = std::chrono::steady_clock;
+  bool shown_, detailed_;
+  clock::time_point last_;
 };
+
+/// What a stage made, in one line.
+std::string describe_stage(stage s, const compilation& c) {
+  const auto of_program = [](const program::program& p) {
+    std::size_t active = 0, groups = 0;
+    for (const auto& core : p.cores) {
+      if (!core.body.empty()) ++active;
+      groups += core.groups.size();
+    }
+    return fmt::format("{} active cores, {} buffers, {} array groups, {} weight matrices", active, p.buffers.size(), groups, p.weights.size());
+  };
+  switch (s) {
+    case stage::planned: return fmt::format("{} layouts", c.plan.chosen.size());
+    case stage::lowered: return fmt::format("{} computes, {} values", c.lowered.graph.size(), c.lowered.graph.values().size());
+    case stage::merged: return fmt::format("{} computes", c.computes.size());
+    case stage::scheduled: {
+      const auto copies = std::count_if(c.copies.begin(), c.copies.end(), [](std::int64_t n) { return n > 1; });
+      return fmt::format("{} tiles, {} computes replicated, {} ns predicted", c.schedule.order.size(), copies, c.schedule.predicted / 1000);
+    }
+    case stage::realized: return of_program(c.realized);
+    case stage::bound: return of_program(c.image.bound);
+    case stage::image: return fmt::format("{} bytes of global memory, {} of them constants", c.image.global_bytes, c.image.constant_bytes);
+  }
+  return {};
+}
 
 /// Checks, plans addresses and writes the artifact: the part that --pim-only-codegen runs alone.
 void emit_artifact(const tools::command_line& line, memory::image image, std::vector<emit::extra_file> extra, const progress& report) {
@@ -139,6 +197,9 @@ void emit_artifact(const tools::command_line& line, memory::image image, std::ve
 int only_codegen(const tools::command_line& line, const progress& report) {
   for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "element-bits", "shape"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program holds its target");
+  for (const char* name : {"pim-disable-spatial-planning", "pim-conv-lowering", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions", "dump-stages",
+                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz"})
+    if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program has passed that stage");
   auto input = tools::read_bound(line.get<std::string>("model"));
   report("read " + std::to_string(input.bound.buffers.size()) + " buffers");
   tools::verify_program(input.bound);
@@ -149,8 +210,9 @@ int only_codegen(const tools::command_line& line, const progress& report) {
   return tools::exit_success;
 }
 
-int compile(const tools::command_line& line, const progress& report) {
+int compile(const tools::command_line& line, progress& report) {
   const auto options = read_options(line);
+  require_reached(line, options.last);
   const auto reports = read_report_options(line);
   static_cast<void>(one_of(line, "pim-memory-report", {"summary", "none"}));
   const auto chip = tools::make_target(options);
@@ -159,10 +221,10 @@ int compile(const tools::command_line& line, const progress& report) {
     for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));
   const auto model = tools::load_model(line.get<std::string>("model"), shapes);
   for (const auto& note : model.imported.notes) std::cerr << "raptor-compile: note: " << note << "\n";
-  report(std::to_string(model.canonical.node_count()) + " operators");
+  report("read", [&] { return fmt::format("{} nodes, {} after the rewrites", model.imported.node_count(), model.canonical.node_count()); });
 
   auto result = tools::compile_model(model.canonical, chip, options, [&](stage s, const compilation& c) {
-    report(tools::name_of(s));
+    report(tools::name_of(s), [&] { return describe_stage(s, c); });
     if (line.has("verify-each")) tools::verify_stage(s, c, model.canonical, chip.chip());
     if (line.has("dump-stages")) {
       const std::filesystem::path directory = line.get<std::string>("dump-stages");
@@ -202,7 +264,7 @@ int main(int argc, char** argv) {
     }
     if (!line.has("model")) throw tools::usage_error("no model given");
     if (!line.has("output")) throw tools::usage_error("no output directory given: use -o OUTDIR");
-    const progress report(line);
+    progress report(line);
     return line.has("pim-only-codegen") ? only_codegen(line, report) : compile(line, report);
   });
 }

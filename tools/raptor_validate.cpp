@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,7 +18,9 @@
 #include <fmt/format.h>
 
 #include "raptor/model/reference.hpp"
+#include "raptor/model/reference_compare.hpp"
 #include "tools/common.hpp"
+#include "tools/onnxruntime.hpp"
 #include "tools/pipeline.hpp"
 
 namespace {
@@ -26,7 +29,7 @@ using namespace raptor;
 using tools::po::value;
 
 struct row {
-  std::string model, verdict, reason;
+  std::string model, verdict, reason, layers;
   double absolute = 0, relative = 0, seconds = 0;
 };
 
@@ -83,9 +86,82 @@ model_input make_input(const model::graph& g, std::uint64_t seed, const std::str
   return result;
 }
 
-row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file) {
-  row r{std::filesystem::path(file).stem().string(), "FAIL", {}, 0, 0, 0};
+/// Error of one tensor, and of all tensors so far.
+struct comparison {
+  double absolute = 0, largest = 0;
+  bool finite = true;  ///< no element that is not finite differs
+
+  void add(const model::difference& d) {
+    if (!std::isfinite(d.absolute)) finite = false;
+    else absolute = std::max(absolute, d.absolute);
+    largest = std::max(largest, d.largest);
+  }
+  [[nodiscard]] double relative() const { return absolute == 0 ? 0 : absolute / std::max(largest, std::numeric_limits<double>::min()); }
+  [[nodiscard]] bool passes(double tolerance) const { return finite && relative() <= tolerance; }
+};
+
+model::tensor_value executed_value(const sim::output_value& output, const shape& sizes) { return model::make_value(sizes, output.values()); }
+
+/// Compares every tensor that survives to the program with the reference, in the order of the operators. The text is for the row's
+/// report; the first operator that is wrong is named. `details`: one line a tensor on standard error.
+std::string compare_layers(const tools::loaded_model& model, const target::pim& chip, tools::compile_options options, const model_input& input, double tolerance,
+                           bool details) {
+  options.lowering.deliver_intermediates = true;
+  const auto compiled = tools::compile_model(model.canonical, chip, options);
+  const auto executed = tools::execute_image(compiled.image, input.bytes);
+  // A tensor that keeps its name through the rewrites keeps its meaning: the reference is the imported graph. What only the rewrites
+  // made is compared with the evaluation of the rewritten graph.
+  const auto expected = model::evaluate_tensors(model.imported, input.values);
+  std::map<std::string, std::size_t> known;
+  for (std::size_t t = 0; t < expected.size(); ++t)
+    if (expected[t].present() && expected[t].type() == model::element_type::f32) known.emplace(model.imported.tensors()[t].name, t);
+  std::vector<model::tensor_value> rewritten;
+
+  std::map<std::string, std::size_t> outputs;
+  for (std::size_t i = 0; i < executed.outputs.size(); ++i) outputs.emplace(executed.outputs[i].region.name, i);
+  std::string first, worst_place;
+  double worst = 0;
+  std::size_t compared = 0, absent = 0;
+  for (model::vertex v = 0; v < model.canonical.node_count(); ++v) {
+    const auto& node = model.canonical.at(v);
+    for (const auto t : node.outputs) {
+      const auto& tensor = model.canonical.at(t);
+      const auto output = outputs.find(tensor.name);
+      if (output == outputs.end()) {
+        ++absent;
+        continue;
+      }
+      const auto namesake = known.find(tensor.name);
+      if (namesake == known.end() && rewritten.empty()) rewritten = model::evaluate_tensors(model.canonical, input.values);
+      const auto& want = namesake != known.end() ? expected[namesake->second] : rewritten.at(t.index());
+      comparison c;
+      c.add(model::compare(executed_value(executed.outputs[output->second], tensor.sizes), want));
+      ++compared;
+      const auto place = node.from.describe() + ", tensor \"" + tensor.name + "\"";
+      if (details)
+        std::cerr << fmt::format("  {:>12.3g}  {:>12.3g}  {}\n", c.finite ? c.absolute : std::numeric_limits<double>::infinity(),
+                                 c.finite ? c.relative() : std::numeric_limits<double>::infinity(), place);
+      if (!c.passes(tolerance) && first.empty())
+        first = c.finite ? fmt::format("{}: error {:.3g} of the largest element", place, c.relative()) : place + ": not finite where the reference is";
+      if (c.finite && c.relative() >= worst) {
+        worst = c.relative();
+        worst_place = place;
+      }
+    }
+  }
+  auto text = fmt::format("layers: {} tensors compared, {} do not survive to the program", compared, absent);
+  if (!first.empty()) return text + "; the first whose error exceeds the tolerance is of " + first;
+  if (compared > 0) text += fmt::format("; the largest error is {:.3g}, of {}", worst, worst_place);
+  return text;
+}
+
+/// The reference that --reference names. Null: the built-in evaluator.
+using second_opinion = std::shared_ptr<const tools::onnx_runtime>;
+
+row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file, const second_opinion& opinion) {
+  row r{std::filesystem::path(file).stem().string(), "FAIL", {}, {}, 0, 0, 0};
   const auto begin = std::chrono::steady_clock::now();
+  const auto tolerance = line.get<double>("tolerance");
   try {
     std::map<std::string, shape> shapes;
     if (line.has("shape"))
@@ -95,26 +171,17 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
     const auto compiled = tools::compile_model(model.canonical, chip, options);
     const auto input = make_input(model.imported, static_cast<std::uint64_t>(line.get<std::int64_t>("seed")), line.has("input-dir") ? line.get<std::string>("input-dir") : "");
     const auto executed = tools::execute_image(compiled.image, input.bytes);
-    const auto expected = model::evaluate(model.imported, input.values);
-    double largest = 0;
-    bool finite = true;
+    const auto expected = opinion ? opinion->evaluate(file, model.imported, input.values) : model::evaluate(model.imported, input.values);
+    comparison all;
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      const auto got = executed.outputs.at(i).values();
-      const auto& want = expected[i].floats();
-      if (got.size() != want.size()) throw error(error_code::mismatch, "output " + std::to_string(i) + " has another size than the reference");
-      for (std::size_t k = 0; k < want.size(); ++k) {
-        const double difference = std::abs(static_cast<double>(got[k]) - static_cast<double>(want[k]));
-        if (got[k] == want[k] || (std::isnan(got[k]) && std::isnan(want[k]))) continue;  // equal infinities have no difference
-        if (!std::isfinite(difference)) finite = false;
-        r.absolute = std::max(r.absolute, difference);
-        largest = std::max(largest, std::abs(static_cast<double>(want[k])));
-      }
-      for (const float x : want) largest = std::max(largest, std::isfinite(x) ? std::abs(static_cast<double>(x)) : 0.0);
+      const auto& sizes = model.imported.at(model.imported.outputs[i]).sizes;
+      all.add(model::compare(executed_value(executed.outputs.at(i), sizes), expected[i]));
     }
-    r.relative = r.absolute == 0 ? 0 : r.absolute / std::max(largest, std::numeric_limits<double>::min());
-    const double tolerance = line.get<double>("tolerance");
-    if (finite && r.relative <= tolerance) r.verdict = "PASS";
-    else r.reason = finite ? fmt::format("the error exceeds {:g} of the largest output", tolerance) : "an output is not finite where the reference is";
+    r.absolute = all.absolute;
+    r.relative = all.relative();
+    if (all.passes(tolerance)) r.verdict = "PASS";
+    else r.reason = all.finite ? fmt::format("the error exceeds {:g} of the largest output", tolerance) : "an output is not finite where the reference is";
+    if (line.has("layers")) r.layers = compare_layers(model, chip, options, input, tolerance, line.verbosity() > 0);
   } catch (const error& e) {
     if (e.code() == error_code::unsupported) r.verdict = "UNSUPPORTED";
     if (e.code() == error_code::usage) throw;
@@ -136,7 +203,22 @@ int run(const tools::command_line& line) {
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
+  const auto tolerance = line.get<double>("tolerance");
+  if (!std::isfinite(tolerance) || tolerance < 0) throw tools::usage_error("--tolerance must be a finite number that is not negative");
+  const auto& reference = line.get<std::string>("reference");
+  if (reference != "evaluator" && reference != "onnxruntime") throw tools::usage_error("--reference=" + reference + ": choose one of evaluator, onnxruntime");
+  if (line.has("onnxruntime") && reference != "onnxruntime") throw tools::usage_error("--onnxruntime has no meaning without --reference=onnxruntime");
   static_cast<void>(tools::make_target(options));  // usage errors before any work
+  second_opinion opinion;
+  if (reference == "onnxruntime") {
+    try {
+      opinion = std::make_shared<const tools::onnx_runtime>(line.has("onnxruntime") ? line.get<std::string>("onnxruntime") : "");
+    } catch (const error& e) {
+      std::cout << "SKIPPED: " << e.what() << " (" << e.place() << "); " << e.hint() << "\n";
+      return tools::exit_success;
+    }
+    if (tools::shows_progress(line)) std::cerr << "raptor-validate: ONNX Runtime " << opinion->version() << "\n";
+  }
 
   const auto& files = line.get<std::vector<std::string>>("models");
   std::size_t width = 5;
@@ -145,9 +227,10 @@ int run(const tools::command_line& line) {
   std::size_t passed = 0, failed = 0, unsupported = 0;
   for (const auto& file : files) {
     if (tools::shows_progress(line)) std::cerr << "raptor-validate: " << file << "\n";
-    const auto r = validate(line, options, file);
+    const auto r = validate(line, options, file, opinion);
     std::cout << fmt::format("{:<{}}  {:<11}  {:>12.3g}  {:>12.3g}  {:>8.2f}\n", r.model, width, r.verdict, r.absolute, r.relative, r.seconds);
     if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";
+    if (!r.layers.empty()) std::cout << "      " << r.layers << "\n";
     std::cout.flush();
     (r.verdict == "PASS" ? passed : r.verdict == "FAIL" ? failed : unsupported) += 1;
   }
@@ -174,7 +257,10 @@ int main(int argc, char** argv) {
     line.add(planning);
     tools::po::options_description comparison("Comparison");
     comparison.add_options()("input-dir", value<std::string>(), "directory with input_0.bin: the raw bytes of all inputs (default: seeded random)")(
-        "tolerance", value<double>()->default_value(1e-4), "largest error that passes, as a part of the largest output");
+        "tolerance", value<double>()->default_value(1e-4), "largest error that passes, as a part of the largest output")(
+        "layers", "also compare every tensor that survives to the program, and name the first operator that is wrong; -v: one line a tensor")(
+        "reference", value<std::string>()->default_value("evaluator"), "evaluator (built in) or onnxruntime: what the outputs are compared with")(
+        "onnxruntime", value<std::string>(), "library of ONNX Runtime (default: RAPTOR_ONNXRUNTIME, else libonnxruntime.so.1)");
     line.add(comparison);
     if (!line.parse(argc, argv)) return tools::exit_success;
     if (!line.has("models")) throw tools::usage_error("no model given");

@@ -16,9 +16,9 @@ namespace po = boost::program_options;
 using namespace raptor;
 
 void list_networks() {
-  fmt::print("{:<14} {:>14} {:>13}\n", "network", "input", "smallest size");
+  fmt::print("{:<17} {:>14} {:>13}\n", "network", "input", "smallest size");
   for (const auto& n : onnx_io::networks)
-    fmt::print("{:<14} {:>14} {:>13}\n", n.name, fmt::format("1x{}x{}x{}", n.channels, n.default_size, n.default_size), n.minimum_size);
+    fmt::print("{:<17} {:>14} {:>13}\n", n.name, to_string(n.input_shape(n.default_size)), n.minimum_size);
 }
 
 /// The bytes of a seeded input: uniform in [-1, 1), f32 little endian, as raptor-sim reads it.
@@ -38,12 +38,14 @@ std::string seeded_input(const ::onnx::ModelProto& model, std::uint64_t seed) {
 int run(int argc, char** argv) {
   onnx_io::zoo_options options;
   std::string name, output, input;
-  tools::command_line line("raptor-zoo", "NAME [--size=N] [--seed=S] [-o FILE]",
+  tools::command_line line("raptor-zoo", "NAME [--size=N] [--depth=N] [--no-softmax] [--seed=S] [-o FILE]",
                            "Writes one of the bundled networks as an ONNX file with seeded weights.");
   po::options_description group("Network");
   // clang-format off
   group.add_options()
-    ("size", po::value(&options.size)->value_name("N"), "height and width of the input in pixels (default: the network's own)")
+    ("size", po::value(&options.size)->value_name("N"), "height and width of the input in pixels, or length of the sequence (default: the network's own)")
+    ("depth", po::value(&options.depth)->value_name("N"), "build only the first N layers (yolo11n: 1 to 24)")
+    ("no-softmax", "leave out every Softmax")
     ("output,o", po::value(&output)->value_name("FILE"), "file to write (default NAME.onnx)")
     ("write-input", po::value(&input)->value_name("FILE"), "also write a seeded input, raw f32, for raptor-sim")
     ("list", "list the networks and exit");
@@ -58,6 +60,8 @@ int run(int argc, char** argv) {
   const auto seed = line.get<std::int64_t>("seed");
   if (name.empty()) throw tools::usage_error("no network named; --list shows the names");
   if (line.has("size") && options.size <= 0) throw tools::usage_error("--size must be positive");
+  if (line.has("depth") && options.depth <= 0) throw tools::usage_error("--depth must be positive");
+  options.softmax = !line.has("no-softmax");
   if (seed < 0) throw tools::usage_error("--seed must not be negative");
   options.seed = static_cast<std::uint64_t>(seed);
   if (output.empty()) output = name + ".onnx";

@@ -7,6 +7,7 @@
 
 #include "raptor/lowering/lower.hpp"
 #include "raptor/lowering/merging.hpp"
+#include "raptor/lowering/observe.hpp"
 #include "raptor/policies.hpp"
 #include "raptor/program/binding.hpp"
 #include "raptor/schedule/search.hpp"
@@ -60,6 +61,7 @@ class basic_compiler {
     if (done(stage::lowered)) return c;
 
     c.computes = lowering::merge_trivial(policy<accumulation_slot>()(c.lowered.graph));
+    if (options_.deliver_intermediates) lowering::deliver_intermediates(c.computes, model);
     if (done(stage::merged)) return c;
 
     const auto stages = policy<partition_slot>()(target_, c.computes);

@@ -7,7 +7,7 @@ using namespace system_test;
 
 TEST_CASE("every network of the zoo computes what the reference evaluator does") {
   for (const auto& name : onnx_io::network_names()) {
-    const bool own_size = name == "lenet5" || name == "tiny" || name == "demo";
+    const bool own_size = onnx_io::find_network(name).default_size < 64;
     CAPTURE(name);
     const auto m = load_network(name, own_size ? 0 : name == "inception_v3" ? 96 : 64);
     CHECK(relative_error(m, compile(m, chip(144, 64, 128)).image) <= 1e-4);
@@ -15,9 +15,21 @@ TEST_CASE("every network of the zoo computes what the reference evaluator does")
 }
 
 TEST_CASE("at full size") {
-  for (const char* name : {"resnet18", "squeezenet1.1", "mobilenetv2"}) {
+  struct network {
+    const char* name;
+    std::int64_t size;
+  };
+  for (const auto& [name, size] : {network{"resnet18", 224}, {"squeezenet1.1", 224}, {"mobilenetv2", 224}, {"mobilenetv3_small", 224}, {"unet", 128}, {"yolo11n", 320}}) {
     CAPTURE(name);
-    const auto m = load_network(name, 224);
+    const auto m = load_network(name, size);
+    CHECK(relative_error(m, compile(m, chip(144, 64, 128)).image) <= 1e-4);
+  }
+}
+
+TEST_CASE("prefixes of YOLO11n, and the network without Softmax") {
+  for (const std::int64_t depth : {1, 3, 7, 11, 13, 17, 23, 24}) {
+    CAPTURE(depth);
+    const auto m = load(onnx_io::build_network("yolo11n", {.size = 64, .depth = depth, .softmax = false}));
     CHECK(relative_error(m, compile(m, chip(144, 64, 128)).image) <= 1e-4);
   }
 }

@@ -111,6 +111,29 @@ TEST_CASE("mistakes in the command line") {
   check_usage_error("raptor-validate", {"m.onnx"}, "--core-count");
   check_usage_error("raptor-validate", {"m.onnx", "--tolerance=tight"}, "tight");
   check_usage_error("raptor-validate", std::vector<std::string>{"m.onnx", "--softmax=fast"} + small_chip, "--softmax=fast");
+  for (const std::string tolerance : {"nan", "-1", "-1e-30", "inf"}) check_usage_error("raptor-validate", small_chip + std::vector<std::string>{"m.onnx", "--tolerance=" + tolerance}, "--tolerance");
+  check_usage_error("raptor-validate", small_chip + std::vector<std::string>{"m.onnx", "--reference=other"}, "--reference=other");
+  check_usage_error("raptor-validate", small_chip + std::vector<std::string>{"m.onnx", "--onnxruntime=x"}, "--reference=onnxruntime");
+  // An empty text is no path and no name.
+  check_usage_error(compile, {"", "-o", "out"}, "model must not be empty");
+  check_usage_error(compile, std::vector<std::string>{"m.onnx", "-o", ""} + small_chip, "--output must not be empty");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--dump-stages="}, "--dump-stages");
+  check_usage_error(compile, model + std::vector<std::string>{"--pim-target-config", ""}, "--pim-target-config must not be empty");
+  check_usage_error("raptor-sim", {"d", "-o", ""}, "--output must not be empty");
+  check_usage_error("raptor-sim", {""}, "must not be empty");
+  check_usage_error("raptor-validate", small_chip + std::vector<std::string>{"m.onnx", ""}, "models must not be empty");
+  check_usage_error("raptor-validate", small_chip + std::vector<std::string>{"m.onnx", "--input-dir", ""}, "--input-dir must not be empty");
+  check_usage_error("raptor-zoo", {"tiny", "-o", ""}, "--output must not be empty");
+  // What works on a stage that the compilation does not reach.
+  for (const std::string stop : {"EmitSpatial", "EmitPim", "EmitPimBufferized"})
+    for (const std::string option : {"pim-emit-json", "pim-memory-report=summary"})
+      check_usage_error(compile, model + small_chip + std::vector<std::string>{"--" + stop, "--" + option}, "has no meaning with --" + stop);
+  for (const std::string stop : {"EmitSpatial", "EmitPim"})
+    for (const std::string option : {"pim-verify-bufferization-copy-freedom", "pim-export-spatial-dataflow=all", "graphviz=spatial1", "pim-report-conv-lowering=true"})
+      check_usage_error(compile, model + small_chip + std::vector<std::string>{"--" + stop, "--" + option}, "has no meaning with --" + stop);
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--EmitSpatial", "--pim-detect-communication-deadlock"}, "has no meaning with --EmitSpatial");
+  check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--pim-conv-lowering=legacy"}, "--pim-only-codegen");
+  check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--graphviz=spatial1"}, "--pim-only-codegen");
   check_usage_error("raptor-zoo", {}, "--list");
   check_usage_error("raptor-zoo", {"tiny", "--size=0"}, "--size");
   check_usage_error("raptor-zoo", {"tiny", "--seed=-1"}, "--seed");

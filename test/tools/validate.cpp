@@ -41,6 +41,47 @@ TEST_CASE("one row a model; the exit status tells whether something failed") {
   CHECK(contains(full.out, "crossbars needed, 2 available"));
 }
 
+TEST_CASE("--layers compares what survives and names the first operator that is wrong") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "transformer");
+  const auto good = run("raptor-validate", strings{model, "--layers"} + small_chip);
+  CHECK(good.status == 0);
+  CHECK(contains(good.out, "layers: "));
+  CHECK(contains(good.out, " tensors compared, "));
+  CHECK(contains(good.out, "the largest error is "));
+  CHECK_FALSE(contains(good.out, "exceeds"));
+  CHECK(good.err.empty());
+  // The sum with the positions is exact; the normalization behind it is the first that rounds.
+  const auto strict = run("raptor-validate", strings{model, "--layers", "-v", "--tolerance=0"} + small_chip);
+  CHECK(strict.status == 1);
+  CHECK(contains(strict.out, "the first whose error exceeds the tolerance is of LayerNormalization \"layernorm_3\" (ai.onnx, opset 17), tensor \"layernorm_3"));
+  CHECK(contains(strict.err, "             0             0  Add \"add_2\" (ai.onnx, opset 17), tensor \"add_2\"\n"));
+  // Maps in rows of pixels are turned before they are compared.
+  const auto maps = run("raptor-validate", strings{zoo(folder, "demo"), "--layers"} + small_chip);
+  CHECK(maps.status == 0);
+  CHECK(contains(maps.out, "layers: "));
+}
+
+TEST_CASE("ONNX Runtime is a second opinion where it is installed") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "demo");
+  const auto absent = run("raptor-validate", strings{model, "--reference=onnxruntime", "--onnxruntime=" + (folder / "absent.so")} + small_chip);
+  CHECK(absent.status == 0);
+  CHECK(absent.out.rfind("SKIPPED: ONNX Runtime cannot be opened: ", 0) == 0);
+  CHECK(contains(absent.out, "absent.so"));
+  CHECK(contains(absent.out, "--onnxruntime=PATH or in RAPTOR_ONNXRUNTIME"));
+  // A library that is another one.
+  const auto other = run("raptor-validate", strings{model, "--reference=onnxruntime", "--onnxruntime=libm.so.6"} + small_chip);
+  CHECK(contains(other.out, "SKIPPED: the library is not ONNX Runtime"));
+  if (std::getenv("RAPTOR_ONNXRUNTIME") == nullptr) {
+    MESSAGE("SKIPPED: RAPTOR_ONNXRUNTIME names no library");
+    return;
+  }
+  const auto present = run("raptor-validate", strings{model, zoo(folder, "lstm"), "--reference=onnxruntime"} + small_chip);
+  CHECK(present.status == 0);
+  CHECK(contains(present.out, "2 PASS, 0 FAIL"));
+}
+
 TEST_CASE("what is unsupported is named and is no failure") {
   const temporary_folder folder;
   raptor::onnx_io::model_builder b;
@@ -59,7 +100,8 @@ TEST_CASE("raptor-zoo writes the same bytes for the same seed") {
   const temporary_folder folder;
   const auto list = run("raptor-zoo", {"--list"});
   CHECK(list.status == 0);
-  for (const char* name : {"lenet5", "vgg11", "squeezenet1.1", "resnet18", "resnet34", "resnet50", "googlenet", "mobilenetv2", "inception_v3", "shufflenet"})
+  for (const char* name : {"lenet5", "vgg11", "squeezenet1.1", "resnet18", "resnet34", "resnet50", "googlenet", "mobilenetv2", "mobilenetv3_small",
+                           "mobilenetv3_large", "inception_v3", "shufflenet", "unet", "yolo11n", "transformer", "lstm"})
     CHECK(contains(list.out, std::string(name) + " "));
   for (const auto& [name, seed] : {std::pair<std::string, std::string>{"a", "3"}, {"b", "3"}, {"c", "4"}})
     REQUIRE(run("raptor-zoo", {"squeezenet1.1", "--size=32", "--seed=" + seed, "-o", folder / name, "--write-input", folder / (name + ".bin")}).status == 0);

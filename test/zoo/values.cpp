@@ -15,8 +15,9 @@ namespace {
 std::vector<float> result(const model::graph& g, const network_info& n, std::int64_t size, std::uint64_t seed) {
   uniform_source source(seed, "input");
   std::vector<float> pixels;
-  for (std::int64_t i = 0; i < n.channels * size * size; ++i) pixels.push_back(source.next(0.0F, 1.0F));
-  const std::vector inputs{model::make_value({1, n.channels, size, size}, pixels)};
+  const auto sizes = n.input_shape(size);
+  for (std::int64_t i = 0; i < element_count(sizes); ++i) pixels.push_back(source.next(0.0F, 1.0F));
+  const std::vector inputs{model::make_value(sizes, pixels)};
   return model::evaluate(g, inputs).at(0).floats();
 }
 

@@ -26,8 +26,8 @@ struct lowering_options {
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
-  std::int64_t tile_time = 30'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
   softmax_lowering softmax = softmax_lowering::vsoftmax;
+  bool deliver_intermediates = false;                 ///< every tensor that survives becomes a further output (observe.hpp)
 };
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.

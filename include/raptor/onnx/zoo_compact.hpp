@@ -1,8 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <numbers>
+#include <span>
+
 #include "raptor/onnx/zoo_layers.hpp"
 
-/// Networks made for few operations: SqueezeNet 1.1, MobileNetV2, ShuffleNet.
+/// Networks made for few operations: SqueezeNet 1.1, MobileNetV2, MobileNetV3, ShuffleNet.
 namespace raptor::onnx_io::zoo {
 
 namespace detail {
@@ -43,6 +48,42 @@ namespace detail {
   return net.relu(net.concat({y, pooled}));
 }
 
+/// One row of the tables of MobileNetV3.
+struct inverted_bottleneck {
+  std::int64_t kernel, expanded, channels;
+  bool squeeze;  ///< squeeze and excite after the depthwise layer
+  bool hard;     ///< HardSwish; else Relu
+  std::int64_t stride;
+};
+
+/// The next multiple of 8 of a quarter of the channels, rounded to the nearest and not more than a tenth below it.
+[[nodiscard]] constexpr std::int64_t squeezed(std::int64_t channels) {
+  const auto quarter = channels / 4;
+  const auto rounded = std::max<std::int64_t>(8, (quarter + 4) / 8 * 8);
+  return 10 * rounded < 9 * quarter ? rounded + 8 : rounded;
+}
+[[nodiscard]] inline value bottleneck_v3(layers& net, const value& x, const inverted_bottleneck& b) {
+  const auto active = [&](const value& y) { return b.hard ? net.hard_swish(y) : net.relu(y); };
+  auto y = x;
+  if (b.expanded != x.sizes[1]) y = active(net.conv(x, {.channels = b.expanded, .over = {}}));
+  y = active(net.conv(y, {.channels = b.expanded, .over = {{b.kernel, b.kernel}, {b.stride, b.stride}, same_padding(b.kernel / 2)}, .group = b.expanded}));
+  if (b.squeeze) {
+    const auto narrow = net.conv(net.global_average_pool(y), {.channels = squeezed(b.expanded), .over = {}, .relu = true});
+    y = net.multiply(y, net.hard_sigmoid(net.conv(narrow, {.channels = b.expanded, .over = {}})));
+  }
+  const bool residual = b.stride == 1 && x.sizes[1] == b.channels;
+  y = net.conv(y, {.channels = b.channels, .over = {}, .gain = residual ? 0.5 : std::numbers::sqrt2});
+  return residual ? net.add(x, y) : y;
+}
+[[nodiscard]] inline ::onnx::ModelProto mobilenetv3(layers&& net, std::span<const inverted_bottleneck> rows, std::int64_t width) {
+  auto x = net.hard_swish(net.conv(net.input(), {.channels = 16, .over = {{3, 3}, {2, 2}, same_padding(1)}}));
+  for (const auto& row : rows) x = bottleneck_v3(net, x, row);
+  x = net.hard_swish(net.conv(x, {.channels = 6 * x.sizes[1], .over = {}}));
+  x = net.flatten(net.global_average_pool(x));
+  x = net.hard_swish(net.fully_connected(x, width, 2.0));
+  return std::move(net).finish(net.fully_connected(x, 1000));
+}
+
 }  // namespace detail
 
 /// SqueezeNet 1.1 (Iandola et al. 2016; the variant with the pools moved to the front).
@@ -73,6 +114,23 @@ namespace detail {
   x = net.clip(net.conv(x, {.channels = 1280, .over = {}}), 0.0F, 6.0F);
   x = net.global_average_pool(x);
   return std::move(net).finish(net.fully_connected(net.reshape(x, {1, x.sizes[1]}), 1000));
+}
+
+/// MobileNetV3-Large (Howard et al. 2019, table 1), BatchNormalization already folded into the convolutions.
+[[nodiscard]] inline ::onnx::ModelProto mobilenetv3_large(layers&& net) {
+  static constexpr detail::inverted_bottleneck rows[] = {
+      {3, 16, 16, false, false, 1}, {3, 64, 24, false, false, 2}, {3, 72, 24, false, false, 1},  {5, 72, 40, true, false, 2},  {5, 120, 40, true, false, 1},
+      {5, 120, 40, true, false, 1}, {3, 240, 80, false, true, 2}, {3, 200, 80, false, true, 1},  {3, 184, 80, false, true, 1}, {3, 184, 80, false, true, 1},
+      {3, 480, 112, true, true, 1}, {3, 672, 112, true, true, 1}, {5, 672, 160, true, true, 2},  {5, 960, 160, true, true, 1}, {5, 960, 160, true, true, 1}};
+  return detail::mobilenetv3(std::move(net), rows, 1280);
+}
+/// MobileNetV3-Small (the same, table 2).
+[[nodiscard]] inline ::onnx::ModelProto mobilenetv3_small(layers&& net) {
+  static constexpr detail::inverted_bottleneck rows[] = {
+      {3, 16, 16, true, false, 2}, {3, 72, 24, false, false, 2}, {3, 88, 24, false, false, 1}, {5, 96, 40, true, true, 2},
+      {5, 240, 40, true, true, 1}, {5, 240, 40, true, true, 1},  {5, 120, 48, true, true, 1},  {5, 144, 48, true, true, 1},
+      {5, 288, 96, true, true, 2}, {5, 576, 96, true, true, 1},  {5, 576, 96, true, true, 1}};
+  return detail::mobilenetv3(std::move(net), rows, 1024);
 }
 
 /// ShuffleNet v1 (Zhang et al. 2018) with four groups and stages of 136, 272 and 544 channels.
