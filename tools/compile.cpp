@@ -1,9 +1,11 @@
 #include "tools/pipeline.hpp"
 
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "raptor/target/configuration_json.hpp"
 
@@ -15,6 +17,21 @@ std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw error(error_code::io, "cannot read '" + path + "'", path);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The lowerings that an effort tries: how much crossbars count, and how long tiles are.
+std::vector<lowering::lowering_options> lowering_variants(const compile_options& options) {
+  if (options.effort < 2) return {options.lowering};
+  const std::vector<double> weights = options.effort == 2 ? std::vector{0.3, 0.0, 1.0} : std::vector{0.3, 0.0, 0.1, 1.0, 2.0};
+  const std::vector<std::int64_t> times = options.effort == 2 ? std::vector<std::int64_t>{20, 12} : std::vector<std::int64_t>{20, 15, 12, 9, 30};
+  std::vector<lowering::lowering_options> result;
+  for (const double weight : weights)
+    for (const auto microseconds : times) {
+      result.push_back(options.lowering);
+      result.back().crossbar_weight = weight;
+      result.back().tile_time = microseconds * 1'000'000;
+    }
+  return result;
 }
 
 }  // namespace
@@ -35,8 +52,28 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   const auto watched = [&](stage s, const compilation& c) {
     if (observe) observe(s, c);
   };
-  if (options.spatial_planning) return basic_compiler(chip, default_policies(), options.lowering).compile(canonical, options.last, watched);
-  return basic_compiler(chip, default_policies() | with<layout_slot>(layout::dense_layout{}), options.lowering).compile(canonical, options.last, watched);
+  const auto compile = [&](const lowering::lowering_options& lowering, stage last, const auto& watch) {
+    schedule::replication_portfolio copies;
+    if (options.effort == 0) copies.candidates.resize(1);
+    const auto policies = default_policies() | with<replication_slot>(copies);
+    if (options.spatial_planning) return basic_compiler(chip, policies, lowering).compile(canonical, last, watch);
+    return basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), lowering).compile(canonical, last, watch);
+  };
+  lowering::lowering_options best = options.lowering;
+  const auto variants = lowering_variants(options);
+  if (variants.size() > 1) {
+    std::optional<schedule::picoseconds> least;
+    const auto nothing = [](stage, const compilation&) {};
+    for (const auto& variant : variants) {
+      try {
+        const auto predicted = compile(variant, stage::scheduled, std::function<void(stage, const compilation&)>(nothing)).schedule.predicted;
+        if (!least || predicted < *least) least = predicted, best = variant;
+      } catch (const error& e) {
+        if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
+      }
+    }
+  }
+  return compile(best, options.last, std::function<void(stage, const compilation&)>(watched));
 }
 
 }  // namespace raptor::tools

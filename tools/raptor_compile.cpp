@@ -51,6 +51,7 @@ void declare(tools::command_line& line) {
       "auto, legacy, depthwise, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled, tiled-2d, toeplitz or kernel-in-columns")(
       "pim-conv-im2col-max-elements", value<std::int64_t>()->default_value(1048576), "most im2col elements materialized for one convolution")(
       "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk")(
+      "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried; the best predicted time wins")(
       "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)");
   line.add(planning);
   tools::po::options_description checks("Checks and reports");
@@ -92,6 +93,8 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
+  options.effort = static_cast<int>(line.get<std::int64_t>("effort"));
+  if (line.get<std::int64_t>("effort") < 0 || line.get<std::int64_t>("effort") > 3) throw tools::usage_error("--effort must be from 0 to 3, not " + std::to_string(line.get<std::int64_t>("effort")));
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   const int stops = static_cast<int>(line.has("EmitSpatial")) + static_cast<int>(line.has("EmitPim")) + static_cast<int>(line.has("EmitPimBufferized")) +
                     static_cast<int>(line.has("EmitPimCodegen"));

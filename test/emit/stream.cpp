@@ -193,9 +193,8 @@ TEST_CASE("each operation's instructions") {
         i::setbw(32, 32),
         i::sldi(28, 0), i::ld(28, 28, 64),              // r29 holds 0
         i::sldi(0, 64), i::lldi(0, 0, 128),
-        i::sldi(1, 96), i::lldi(1, 0, 2), i::sldi(2, 98), i::lldi(2, 0x80, 1), i::sldi(3, 99), i::lldi(3, 0x3f, 1),
-        i::sldi(4, 100), i::vmv(4, 1, 28, 2),           // the first element over the rest, stride 0
-        i::lldi(1, 0, 2), i::lldi(2, 0x80, 1), i::lldi(3, 0x3f, 1),
+        i::sldi(1, 96), i::lldi(1, 0, 12), i::sldi(2, 0x3f800000), i::vrsl(1, 1, 2, 3),  // zeros, raised to one
+        i::lldi(1, 0, 4), i::vrsl(1, 1, 2, 1),
         i::sldi(5, 128), i::mvmul(5, 28, 0, 32, 1),
         i::sldi(6, 0x40c00000), i::vrsu(0, 28, 6, 16),
         i::sldi(7, 4), i::vavg(0, 28, 7, 4),

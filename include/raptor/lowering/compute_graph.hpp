@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <string>
 #include <utility>
@@ -46,7 +47,7 @@ class compute_graph {
     for (const auto& a : c.accesses) {
       if (a.mode == access_mode::read) {
         for (const auto writer : writers_.at(a.value))
-          if (writer != v && !boost::edge(writer, v, adjacency_).second) boost::add_edge(writer, v, dependency{a.value}, adjacency_);
+          if (writer != v && !boost::edge(writer, v, adjacency_).second && meets(writer, a)) boost::add_edge(writer, v, dependency{a.value}, adjacency_);
       }
     }
     for (const auto& a : c.accesses)
@@ -72,6 +73,12 @@ class compute_graph {
   };
   std::vector<port> inputs, outputs;  ///< of the model, in graph order
   std::string name;
+
+  /// May a compute write something of the box of an access?
+  [[nodiscard]] bool meets(vertex writer, const access& box) const {
+    const auto& accesses = adjacency_[writer].accesses;
+    return std::any_of(accesses.begin(), accesses.end(), [&](const access& a) { return a.mode != access_mode::read && a.value == box.value && !never_meet(a, box); });
+  }
 
  private:
   adjacency adjacency_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -81,6 +82,14 @@ struct access {
   std::vector<affine> low, high;
 };
 
+/// True where two boxes never meet, whatever tiles they belong to: some dimension has constant bounds that do not overlap.
+[[nodiscard]] inline bool never_meet(const access& a, const access& b) {
+  for (std::size_t d = 0; d < a.low.size(); ++d) {
+    const bool constant = a.low[d].is_constant() && a.high[d].is_constant() && b.low[d].is_constant() && b.high[d].is_constant();
+    if (constant && (a.high[d].constant() <= b.low[d].constant() || b.high[d].constant() <= a.low[d].constant())) return true;
+  }
+  return false;
+}
 /// A rectangle of a weight matrix taken from a constant: element (i, j) of the rectangle, at matrix position
 /// (row + i, column + j), is data[offset + i · row_stride + j · column_stride].
 struct weight_block {

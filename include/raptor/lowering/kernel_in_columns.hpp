@@ -139,8 +139,10 @@ namespace detail {
       const auto row = s.out_width * piece;
       const double extra = static_cast<double>(c->time(isa::opcode::vvadd, row) + 2 * c->time(isa::opcode::send, row));
       const double part = detail::scatter_row_cost(s, *c, single, taps, inputs, piece) * static_cast<double>(s.batch * s.height);
-      cost = c->resource_cost(static_cast<double>(pieces * cuts), part, static_cast<double>(detail::column_crossbars(chip, single, taps, inputs, piece))) +
+      const auto crossbars = detail::column_crossbars(chip, single, taps, inputs, piece);
+      cost = c->resource_cost(static_cast<double>(pieces * cuts), part, static_cast<double>(crossbars)) +
              static_cast<double>(pieces * (cuts - 1) * taps * s.batch * s.out_height) * extra;
+      if (2 * crossbars > capacity) cost *= c->options.large_part;
     }
     if (size != 0 && cost >= least) continue;
     least = cost, size = piece;

@@ -52,14 +52,6 @@ inline void append(compute& first, compute second) {
 }  // namespace detail
 
 namespace detail {
-/// True where two boxes never meet, whatever tiles they belong to: some dimension has constant bounds that do not overlap.
-[[nodiscard]] inline bool never_meet(const access& a, const access& b) {
-  for (std::size_t d = 0; d < a.low.size(); ++d) {
-    const bool constant = a.low[d].is_constant() && a.high[d].is_constant() && b.low[d].is_constant() && b.high[d].is_constant();
-    if (constant && (a.high[d].constant() <= b.low[d].constant() || b.high[d].constant() <= a.low[d].constant())) return true;
-  }
-  return false;
-}
 /// The only compute of a list that touches a box of a value in a mode, and how often; more than one compute: none.
 struct toucher {
   std::size_t vertex = 0, computes = 0, accesses = 0;

@@ -114,6 +114,7 @@ class compute_reader {
     r_.expect("strategy");
     c_.strategy = r_.quoted();
     if (r_.accept("node")) c_.node = r_.number<std::uint32_t>();
+    if (r_.accept("family")) c_.family = r_.number<std::int64_t>(0);
     r_.expect("{"), r_.expect_end();
   }
   void lanes() {

@@ -106,6 +106,7 @@ inline void write_group(text_writer& w, const weight_matrix& m, const constant_n
 inline void write_compute(text_writer& w, std::size_t index, const compute& c, const constant_numbers& numbers) {
   w.word("compute ").number(static_cast<std::int64_t>(index)).word(" ").quoted(c.name).word(" op ").quoted(c.op).word(" strategy ").quoted(c.strategy);
   if (c.node != compute{}.node) w.field("node", c.node);
+  if (c.family >= 0) w.field("family", c.family);
   w.word(" {").line();
   w.indent(1).word("lanes ").word(to_string(c.lanes)).word(" granule ").word(to_string(c.granule)).word(" most ").word(to_string(c.most)).line();
   for (std::size_t i = 0; i < c.accesses.size(); ++i) {

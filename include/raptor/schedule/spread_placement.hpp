@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -48,34 +49,35 @@ struct spread_placement {
       depths = std::max(depths, depth[v] + 1);
     }
 
-    // Load of each core at each depth, every family's work divided by its copies.
-    std::vector<std::vector<double>> load(cores, std::vector<double>(depths, 0));
+    // Load of each core at each depth, every family's work divided by its copies, and what it amounts to seen from each depth.
+    std::vector<std::vector<double>> load(cores, std::vector<double>(depths, 0)), busy = load;
     std::vector<std::int64_t> room(cores, chip.crossbars_per_core);
     std::vector<std::vector<std::uint32_t>> at(g.size());  // cores of each family's copies
-    const auto busy = [&](std::size_t core, std::size_t d) {
-      double sum = 0;
-      for (std::size_t k = 0; k < depths; ++k) sum += load[core][k] * (remote + (1 - remote) / (1.0 + static_cast<double>(k > d ? k - d : d - k)));
-      return sum;
-    };
+    std::vector<std::uint32_t> holds(cores, 0);            // the family that was placed last, plus one
     std::vector<std::int64_t> planned = copies;
     const auto share = [&](lowering::vertex v) { return static_cast<double>(work[v]) / static_cast<double>(planned[v]); };
     const auto put = [&](lowering::vertex v, std::size_t core) {
       at[v].push_back(static_cast<std::uint32_t>(core));
+      holds[core] = static_cast<std::uint32_t>(v) + 1;
       room[core] -= size[v];
       load[core][depth[v]] += share(v);
+      for (std::size_t d = 0; d < depths; ++d)
+        busy[core][d] += share(v) * (remote + (1 - remote) / (1.0 + static_cast<double>(d > depth[v] ? d - depth[v] : depth[v] - d)));
     };
     const auto clear = [&] {
       room.assign(cores, chip.crossbars_per_core);
-      for (auto& l : load) std::fill(l.begin(), l.end(), 0.0);
+      holds.assign(cores, 0);
+      for (auto* both : {&load, &busy})
+        for (auto& l : *both) std::fill(l.begin(), l.end(), 0.0);
       for (auto& list : at) list.clear();
     };
-    // Of the cores with room whose load stays within the bound the fullest one.
+    // Of the cores with room whose load stays within the bound the fullest one. The copies of one family are placed one after another.
     const auto best_core = [&](lowering::vertex v, double bound) {
       std::size_t best = cores;
       std::pair<std::int64_t, double> least;
       for (std::size_t c = 0; c < cores; ++c) {
-        if (room[c] < size[v] || std::find(at[v].begin(), at[v].end(), c) != at[v].end()) continue;
-        const double now = busy(c, depth[v]);
+        if (room[c] < size[v] || holds[c] == v + 1) continue;
+        const double now = busy[c][depth[v]];
         if (now > 0 && now + share(v) > bound) continue;
         const std::pair cost{room[c], now};
         if (best == cores || cost < least) best = c, least = cost;
@@ -107,16 +109,26 @@ struct spread_placement {
     };
     while (!place_within()) {
       clear();
-      std::size_t poorest = weighted.size();
-      double least = 0;
+      // About one copy in 64 goes at a time, so that this takes a few dozen rounds at most.
+      std::vector<std::pair<double, std::size_t>> after;  // share with one copy less, position
+      std::int64_t extra = 0;
       for (std::size_t i = 0; i < weighted.size(); ++i) {
         const auto v = weighted[i];
-        if (planned[v] < 2) continue;
-        const double after = static_cast<double>(work[v]) / static_cast<double>(planned[v] - 1);
-        if (poorest == weighted.size() || after < least) poorest = i, least = after;
+        extra += planned[v] - 1;
+        if (planned[v] > 1) after.emplace_back(static_cast<double>(work[v]) / static_cast<double>(planned[v] - 1), i);
       }
-      if (poorest < weighted.size()) {
-        --planned[weighted[poorest]];
+      if (extra > 0) {
+        std::make_heap(after.begin(), after.end(), std::greater<>());
+        for (std::int64_t gone = std::max<std::int64_t>(1, extra / 64); gone > 0 && !after.empty(); --gone) {
+          std::pop_heap(after.begin(), after.end(), std::greater<>());
+          const auto i = after.back().second;
+          after.pop_back();
+          const auto v = weighted[i];
+          if (--planned[v] > 1) {
+            after.emplace_back(static_cast<double>(work[v]) / static_cast<double>(planned[v] - 1), i);
+            std::push_heap(after.begin(), after.end(), std::greater<>());
+          }
+        }
         continue;
       }
       std::vector<std::int64_t> sizes, capacities(cores, chip.crossbars_per_core);  // packed without regard to load
@@ -126,6 +138,8 @@ struct spread_placement {
       break;
     }
 
+    std::vector<double> total(cores, 0);  // load of each core
+    for (std::size_t c = 0; c < cores; ++c) total[c] = std::accumulate(load[c].begin(), load[c].end(), 0.0);
     // Tiles, in topological order of the computes.
     for (lowering::vertex v = 0; v < g.size(); ++v) {
       const auto& own = s.graph.of_compute[v];
@@ -136,7 +150,7 @@ struct spread_placement {
           s.place[own[i]].core = copy_cores[bands ? i * count / own.size() : (i * members[head[v]] + member[v]) % count];
         continue;
       }
-      for (const auto i : own) place_near(t, g, s, i, load, depth[v], crowd);
+      for (const auto i : own) place_near(t, g, s, i, total, crowd);
     }
     // Tiles that nobody feeds go to their first consumer.
     std::vector<std::uint32_t> consumer(tiles.size(), static_cast<std::uint32_t>(tiles.size()));
@@ -157,8 +171,7 @@ struct spread_placement {
  private:
   /// The producer's core from which moving everything else there costs least, load at that depth included.
   template <target::chip_target Target>
-  static void place_near(const Target& t, const lowering::compute_graph& g, schedule& s, std::uint32_t tile, std::vector<std::vector<double>>& load, std::size_t depth,
-                         double crowd) {
+  static void place_near(const Target& t, const lowering::compute_graph& g, schedule& s, std::uint32_t tile, std::vector<double>& total, double crowd) {
     const auto& own = s.graph.tiles[tile];
     std::vector<std::pair<std::uint32_t, std::int64_t>> sources;  // core, elements
     for (const auto& a : g.at(own.compute).accesses) {
@@ -175,7 +188,7 @@ struct spread_placement {
     for (const auto& [core, n] : sources) candidates.push_back(core);
     // And the least loaded cores, for tiles that take long.
     std::vector<std::pair<double, std::uint32_t>> idle;
-    for (std::uint32_t c = 0; c < load.size(); ++c) idle.emplace_back(std::accumulate(load[c].begin(), load[c].end(), 0.0), c);
+    for (std::uint32_t c = 0; c < total.size(); ++c) idle.emplace_back(total[c], c);
     const auto few = std::min<std::size_t>(idle.size(), 8);
     std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(few), idle.end());
     for (std::size_t k = 0; k < few; ++k) candidates.push_back(idle[k].second);
@@ -185,14 +198,13 @@ struct spread_placement {
     std::uint32_t best = 0;
     double least = std::numeric_limits<double>::max();
     for (const auto c : candidates) {
-      double cost = 0;
-      for (const auto d : load[c]) cost += crowd * d;
+      double cost = crowd * total[c];
       for (const auto& [core, n] : sources)
         if (core != c) cost += static_cast<double>(t.transfer_time(core, c, n));
       if (cost < least) best = c, least = cost;
     }
     s.place[tile].core = best;
-    load[best][depth] += work;
+    total[best] += work;
   }
 };
 

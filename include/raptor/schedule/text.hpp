@@ -16,7 +16,14 @@
 ///     schedule predicted 81234000
 ///     tile 3 compute 1 lanes 0..1 4..5 core 2 copy 0 stage 0 start 1200 finish 5800 after 0 1
 ///
-/// Times are picoseconds; `after`: the tiles that it reads from. What crosses the chip follows in communication/text.hpp.
+/// Times are picoseconds; `after`: the tiles that it reads from. Where the order policy decided about transfers too, the flows follow, and the
+/// steps of the global order, parts of tiles (from one cursor of the kernel's body, item:iteration, to another) and flows by number:
+///
+///     flow 0 tile 3 value 4 core 7 box 0..1 0..64 3..4 0..56
+///     step tile 3 0:0 1:12
+///     step flow 0
+///
+/// What crosses the chip otherwise follows in communication/text.hpp.
 namespace raptor::schedule {
 
 namespace text_parts {
@@ -53,6 +60,66 @@ inline void write_schedule(text_writer& w, const schedule& s) {
     for (const auto producer : s.graph.producers[i]) w.word(" ").number(producer);
     w.line();
   }
+  for (std::size_t f = 0; f < s.flows.size(); ++f) {
+    const auto& flow = s.flows[f];
+    w.word("flow ").number(static_cast<std::int64_t>(f)).field("tile", flow.producer).field("value", flow.value).field("core", flow.core).word(" box");
+    write_box(w, flow.what);
+    w.line();
+  }
+  const auto position = [&](const cursor& c) { w.word(" ").number(c.item).word(":").number(c.iteration); };
+  for (const auto& x : s.steps) {
+    w.word(x.what == step::kind::compute ? "step tile " : "step flow ").number(x.index);
+    if (x.what == step::kind::compute) position(x.begin), position(x.end);
+    w.line();
+  }
+}
+
+/// Reads the flows and steps behind the tiles; the reader stands on the first line behind them. Returns whether there is one.
+[[nodiscard]] inline bool read_steps(text_reader& r, const lowering::compute_graph& g, schedule& s, bool more) {
+  const auto tile_number = [&] {
+    const auto tile = r.number<std::uint32_t>();
+    if (tile >= s.graph.tiles.size()) r.fail("tile " + std::to_string(tile) + " of " + std::to_string(s.graph.tiles.size()));
+    return tile;
+  };
+  for (; more && r.accept("flow"); more = r.next_line()) {
+    if (r.number<std::size_t>() != s.flows.size()) r.fail("flows are numbered in order");
+    flow f;
+    r.expect("tile");
+    f.producer = tile_number();
+    r.expect("value");
+    f.value = r.number<std::uint32_t>();
+    if (f.value >= g.values().size()) r.fail("the flow is of a value that is not declared");
+    r.expect("core");
+    f.core = r.number<std::uint32_t>(0, most_cores - 1);
+    r.expect("box");
+    const auto& sizes = g.values()[f.value].sizes;
+    f.what = read_box(r, sizes.size());
+    if (is_empty(f.what) || !contains(whole(sizes), f.what)) r.fail("the flow is empty or reaches beyond its value");
+    r.expect_end();
+    s.flows.push_back(std::move(f));
+  }
+  for (; more && r.accept("step"); more = r.next_line()) {
+    step x;
+    if (r.accept("flow")) {
+      x.what = step::kind::transfer;
+      x.index = r.number<std::uint32_t>();
+      if (x.index >= s.flows.size()) r.fail("flow " + std::to_string(x.index) + " of " + std::to_string(s.flows.size()));
+    } else {
+      r.expect("tile");
+      x.index = tile_number();
+      const auto items = g.at(s.graph.tiles[x.index].compute).body.size();
+      for (auto* c : {&x.begin, &x.end}) {
+        c->item = r.number<std::uint32_t>();
+        r.expect(":");
+        c->iteration = r.number<std::int64_t>(0);
+        if (c->item > items || (c->item == items && c->iteration > 0)) r.fail("a cursor behind the " + std::to_string(items) + " items of the kernel");
+      }
+      if (!(x.begin < x.end) && items > 0) r.fail("the part of a tile ends before it begins");
+    }
+    r.expect_end();
+    s.steps.push_back(x);
+  }
+  return more;
 }
 
 /// Reads a schedule; the reader stands on its first line. Afterwards it stands on the first line behind; returns false where
@@ -110,7 +177,7 @@ inline void write_schedule(text_writer& w, const schedule& s) {
     s.graph.producers.push_back(std::move(e.producers));
     s.place.push_back(e.where);
   }
-  return more;
+  return read_steps(r, g, s, more);
 }
 
 }  // namespace text_parts

@@ -11,7 +11,7 @@ namespace raptor::target {
 
 /// A local memory, or the global one. One port; an access of n bytes takes ceil(n / data_width) × latency cycles.
 struct memory_configuration {
-  std::int64_t memory_size = 1024 * 1024;  ///< bytes; has no effect
+  std::int64_t memory_size = 1024 * 1024;  ///< bytes; of a core: a limit for the compiler, without effect on time and energy
   std::int64_t data_width = 16;  ///< bytes
   double period = 1;             ///< ns
   double static_power = 1;       ///< mW

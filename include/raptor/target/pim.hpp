@@ -64,7 +64,7 @@ class pim {
     finish(std::move(c), element_bits);
   }
 
-  /// From a hardware configuration. Errors: those of `validate`; usage for a chip beyond most_table_cores.
+  /// From a hardware configuration; a core's local memory is what it says, or the format's default of 1 MiB. Errors: those of `validate`; usage for a chip beyond most_table_cores.
   /// \param element_bits width of elements and weights: 32, 16 or 8
   explicit pim(configuration c, std::int64_t element_bits = 32) {
     validate(c);
@@ -75,6 +75,7 @@ class pim {
       require("chip_config.core_config.matrix_config.xbar_size", size, most_crossbar_size);
     read_network(c.chip_config);
     c.chip_config.network_config.table = {};
+    chip_.local_memory_bytes = c.chip_config.core_config.local_memory_config.memory_size;
     finish(std::move(c), element_bits);
   }
 

@@ -226,7 +226,7 @@ class graph_checker {
       const auto& writers = graph_.writers(a.value);
       if (writers.empty() && element_count(value.sizes) > 0) complain("it reads '" + value.name + "', which nothing computes");
       for (const auto w : writers) {
-        if (w > v) complain("it reads '" + value.name + "' before compute " + std::to_string(w) + " writes it");
+        if (w > v && graph_.meets(w, a)) complain("it reads '" + value.name + "' before compute " + std::to_string(w) + " writes it");
         if (w == v && std::none_of(c.accesses.begin(), c.accesses.end(), [&](const lowering::access& own) {
               return own.mode != access_mode::read && own.value == a.value && own.low == a.low && own.high == a.high;
             }))
