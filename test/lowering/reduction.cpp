@@ -31,6 +31,16 @@ TEST_CASE("a mean over the last axes is one instruction, a maximum a tree") {
   CHECK(one_node(reduce{reduce_kind::maximum, 0, 1}, {given({1024})}, {1}, dense).statements() == 10);
 }
 
+TEST_CASE("long sums lose no more than short ones") {
+  // All of one sign and size, so that what an addition loses adds up.
+  const std::vector<float> tenths(100000, 0.1F);
+  for (const auto kind : {reduce_kind::sum, reduce_kind::mean}) {
+    one_node node(reduce{kind, 0, 1}, {given({100000})}, {1}, dense);
+    node.inputs = {model::make_value({100000}, tenths)};
+    CHECK(node.worst() <= 2e-6);
+  }
+}
+
 TEST_CASE("axes that do not exist are refused") {
   CHECK_THROWS_AS(one_node(reduce{reduce_kind::sum, 1, 3}, {given({2, 3})}, {2, 1}, dense), error);
   CHECK_THROWS_AS(static_cast<void>(model::reduce_shape({reduce_kind::maximum, 0, 1}, {0, 2})), error);

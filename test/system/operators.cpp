@@ -75,6 +75,17 @@ TEST_CASE("recurrent networks, weights in crossbars or computed") {
   }
 }
 
+TEST_CASE("the steps of a recurrent network share their weights") {
+  for (const std::string op : {"LSTM", "GRU", "RNN"}) {
+    CAPTURE(op);
+    const std::int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
+    auto b = at_opset(14);
+    b.node(op, {b.input("x", {20, 1, 6}), b.uniform("w", {1, gates * 8, 6}, 0, 0.5F), b.uniform("r", {1, gates * 8, 8}, 0, 0.5F), b.uniform("b", {1, 2 * gates * 8}, 0, 0.5F)}, "y").attribute("hidden_size", 8);
+    // One crossbar for the input's weights, and one (GRU: two) for those of the state.
+    CHECK(error_of(std::move(b), {{"y", {20, 1, 1, 8}}}, chip(1, op == "GRU" ? 3 : 2, 32)) <= 2e-6);
+  }
+}
+
 TEST_CASE("attention by Einsum; softmax by the extension and by standard instructions") {
   for (const bool standard : {false, true}) {
     CAPTURE(standard);

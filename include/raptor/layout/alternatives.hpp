@@ -76,7 +76,10 @@ namespace detail {
     result[0].cost = static_cast<double>(sizes[1]) * pixels;
     result.push_back(uniform(strip, strip, pixels * taps));
   } else if (std::holds_alternative<model::unary>(n.op) || std::holds_alternative<model::binary>(n.op)) {
-    if (detail::element_wise_row_strip(g, n)) result.push_back(uniform(strip, strip, static_cast<double>(sizes[2])));
+    // SiLU prefers strips more than others do: it comes between convolutions.
+    const auto* function = std::get_if<model::unary>(&n.op);
+    const bool silu = function != nullptr && function->kind == model::unary_kind::silu;
+    if (detail::element_wise_row_strip(g, n)) result.push_back(uniform(strip, strip, silu ? 0 : static_cast<double>(sizes[2])));
   } else if (const auto* cat = std::get_if<model::concat>(&n.op)) {
     bool fits = cat->axis == 1;
     for (const auto input : n.inputs) fits = fits && !g.at(input).is_constant();

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -128,6 +130,19 @@ class context {
 
   /// A number for computes that share their weights (compute::family).
   [[nodiscard]] std::int64_t new_family() noexcept { return families_++; }
+  /// How a weight matrix is made of constants of the model: of contractions with equal keys a core holds the matrix once.
+  struct matrix_key {
+    const model::constant *weights = nullptr, *bias = nullptr;
+    float alpha = 1, beta = 1;
+    bool transposed = false;
+    friend auto operator<=>(const matrix_key&, const matrix_key&) = default;
+  };
+  /// The family of the computes that multiply by part number `part` of a matrix.
+  [[nodiscard]] std::int64_t family_of(const matrix_key& key, std::size_t part) {
+    const auto [known, fresh] = matrices_.try_emplace({key, part}, families_);
+    if (fresh) ++families_;
+    return known->second;
+  }
 
   /// Adds a compute of a node of the model, with the node's name in front of its own where it has one.
   vertex add(model::vertex node, kernel_builder& kernel, std::string strategy = {}) {
@@ -157,6 +172,7 @@ class context {
   }
 
   std::map<std::pair<model::tensor_id, layout::physical>, std::uint32_t> values_;
+  std::map<std::pair<matrix_key, std::size_t>, std::int64_t> matrices_;
   std::int64_t families_ = 0;
 };
 

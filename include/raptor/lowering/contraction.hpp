@@ -12,9 +12,10 @@ namespace raptor::lowering {
 
 /// rows(X) · W + bias, X dense [..., k] with the lanes' dimensions first, W described by `matrix` (k rows, or k + 1 with the
 /// bias as the last), result dense [..., n]. Lanes: all dimensions of X but the last. One mvmul a lane and slice; parts that
-/// cut the matrix by rows accumulate. `bias`: n values, null for none. Source: LOWERING, "Contractions", static tiled.
+/// cut the matrix by rows accumulate. `bias`: n values, null for none. `key`: what the matrix is made of, bias included.
+/// Source: LOWERING, "Contractions", static tiled.
 inline void lower_rows(context& c, model::vertex v, const std::string& name, std::uint32_t x, std::uint32_t y, logical_matrix matrix,
-                       const model::constant_ptr& bias, const std::string& strategy) {
+                       const model::constant_ptr& bias, const std::string& strategy, const context::matrix_key& key) {
   const shape x_sizes = c.out.values()[x].sizes;
   const std::size_t lanes = x_sizes.size() - 1;
   const std::int64_t inputs = matrix.rows, columns = matrix.columns;
@@ -25,6 +26,7 @@ inline void lower_rows(context& c, model::vertex v, const std::string& name, std
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const auto& piece = parts[p].front();
     kernel_builder k(name + (parts.size() > 1 ? "." + std::to_string(p) : ""), shape(x_sizes.begin(), x_sizes.end() - 1));
+    k.current().family = c.family_of(key, p);
     product_emitter product(k, c.chip, matrix, inputs, piece);
     std::vector<affine> low, high;
     for (std::size_t d = 0; d < lanes; ++d) low.push_back(tile_begin(d)), high.push_back(tile_end(d));
@@ -91,6 +93,7 @@ inline void lower_contraction(context& c, model::vertex v) {
   bool transposed = false;
   float alpha = 1;
   model::constant_ptr bias;
+  context::matrix_key key{w.data.get()};
   if (const auto* op = std::get_if<model::gemm>(&n.op)) {
     transposed = op->transpose_b, alpha = op->alpha;
     if (n.inputs.size() > 2 && n.inputs[2].valid() && op->beta != 0) {
@@ -98,12 +101,14 @@ inline void lower_contraction(context& c, model::vertex v) {
       std::vector<float> full(static_cast<std::size_t>(w.sizes[transposed ? 0 : 1]));
       for (std::size_t i = 0; i < full.size(); ++i) full[i] = op->beta * given[given.size() == 1 ? 0 : i];
       bias = std::make_shared<const model::constant>(model::constant{std::move(full)});
+      key.bias = c.model.at(n.inputs[2]).data.get(), key.beta = op->beta;
     }
+    key.alpha = alpha, key.transposed = transposed;
   }
   const auto x = c.operand(n.inputs[0], layout::physical::dense);
   const auto y = c.result(n.outputs[0]);
   if (element_count(c.model.at(n.outputs[0]).sizes) == 0) return;
-  lower_rows(c, v, n.from.node, x, y, constant_matrix(w, transposed, alpha), bias, "static-tiled");
+  lower_rows(c, v, n.from.node, x, y, constant_matrix(w, transposed, alpha), bias, "static-tiled", key);
 }
 
 }  // namespace raptor::lowering

@@ -24,8 +24,11 @@ namespace detail {
 
 }  // namespace detail
 
-/// Lanes: the axes before, and the first after. Nothing after: a mean is one vavg, a sum a mean times its length, others a tree of
-/// vector instructions over halves. Otherwise vectors of the axes after are accumulated in the result.
+/// Longest run that one vavg takes: it adds its elements one after the other, so its error grows with their number.
+inline constexpr std::int64_t longest_vavg = 4096;
+
+/// Lanes: the axes before, and the first after. Nothing after: a mean of at most longest_vavg elements is one vavg, a sum a mean times its
+/// length, others a tree of vector instructions over halves. Otherwise vectors of the axes after are accumulated in the result.
 /// Errors: mismatch, where the axes do not exist or nothing is reduced to a maximum or mean.
 inline void lower(const model::reduce& op, model::vertex v, context& c) {
   require_floats(c, v);
@@ -74,8 +77,10 @@ inline void lower(const model::reduce& op, model::vertex v, context& c) {
   };
 
   if (ends || inner == 1) {
-    const bool sums = op.kind == reduce_kind::sum || op.kind == reduce_kind::mean;
-    const auto scale = op.kind == reduce_kind::sum && joint > 1 ? filled(k, "length", static_cast<float>(joint), 1) : 0;
+    const bool sums = (op.kind == reduce_kind::sum || op.kind == reduce_kind::mean) && joint <= longest_vavg;
+    // After a vavg that is to be a sum, or a tree that is to be a mean.
+    const float factor = op.kind == reduce_kind::sum && sums ? static_cast<float>(joint) : op.kind == reduce_kind::mean && !sums ? 1.0F / static_cast<float>(joint) : 1.0F;
+    const auto scale = factor != 1 ? filled(k, "factor", factor, 1) : 0;
     const auto half = !sums && joint > 2 ? k.scratch("half", (joint + 1) / 2) : 0;
     nest(k, lane_counts(in, first), [&](const std::vector<affine>& i) {
       const auto source = moved(from.low, i), target = moved(to.low, i);
@@ -83,7 +88,6 @@ inline void lower(const model::reduce& op, model::vertex v, context& c) {
         k.copy(k.at(y, target), k.at(x, source), 1);
       } else if (sums) {
         k.vector(isa::opcode::vavg, k.at(y, target), k.at(x, source), joint);
-        if (op.kind == reduce_kind::sum) k.vector(isa::opcode::vvmul, k.at(y, target), k.at(y, target), k.in(scale), 1);
       } else if (joint == 2) {
         k.vector(code, k.at(y, target), k.at(x, source), k.at(x, detail::offset_by(source, in, first, 1)), 1);
       } else {
@@ -96,6 +100,7 @@ inline void lower(const model::reduce& op, model::vertex v, context& c) {
           k.vector(code, done ? k.at(y, target) : k.in(half), k.in(half), k.in(half, (length + 1) / 2), length / 2);
         }
       }
+      if (factor != 1) k.vector(isa::opcode::vvmul, k.at(y, target), k.at(y, target), k.in(scale), 1);
     });
     c.add(v, k);
     return;

@@ -89,11 +89,21 @@ struct recurrent_layer {
   [[nodiscard]] tensor_id bias(std::int64_t d, std::int64_t half, std::int64_t first, std::int64_t count) const {
     return cut(c, of_direction(3, d), 0, (half * gates + first) * hidden, count * hidden);
   }
-  /// x · wᵀ (+ bias).
-  [[nodiscard]] tensor_id product(tensor_id a, tensor_id w, std::optional<tensor_id> added = std::nullopt) const {
-    std::vector<tensor_id> operands{a, w};
+  /// Weights of a product. Constants are transposed once, so that all steps share one matrix.
+  struct weights {
+    tensor_id matrix;
+    bool transposed = true;
+  };
+  [[nodiscard]] weights prepared(tensor_id w) const {
+    if (!c.at(w).is_constant()) return {w, true};
+    const auto turned = c.add(transpose{{1, 0}}, {w});
+    return c.at(turned).is_constant() ? weights{turned, false} : weights{w, true};  // too large to fold
+  }
+  /// a · wᵀ (+ bias).
+  [[nodiscard]] tensor_id product(tensor_id a, const weights& w, std::optional<tensor_id> added = std::nullopt) const {
+    std::vector<tensor_id> operands{a, w.matrix};
     if (added) operands.push_back(*added);
-    return c.add(gemm{1, 1, false, true}, std::move(operands));
+    return c.add(gemm{1, 1, false, w.transposed}, std::move(operands));
   }
   [[nodiscard]] tensor_id activate(std::int64_t d, std::size_t which, tensor_id t) const {
     if (clip > 0) t = function(c, unary_kind::clip, t, -clip, clip);
@@ -201,13 +211,14 @@ using optional_tensor = std::optional<tensor_id>;
 inline void rnn(node_context& c) {
   recurrent_layer l(c, 1, {"Tanh"});
   optional_tensor h;
-  tensor_id x, r;
+  tensor_id x;
+  recurrent_layer::weights r;
   l.run(
       [&](std::int64_t d) {
         optional_tensor bias;
         if (c.has(3)) bias = plus(c, l.bias(d, 0, 0, 1), l.bias(d, 1, 0, 1));
-        x = l.product(l.x, l.of_direction(1, d), bias);
-        r = l.of_direction(2, d);
+        x = l.product(l.x, l.prepared(l.of_direction(1, d)), bias);
+        r = l.prepared(l.of_direction(2, d));
         h = l.state(5, d);
       },
       [&](std::int64_t d, std::int64_t t, optional_tensor mask) {
@@ -224,7 +235,8 @@ inline void gru(node_context& c) {
   recurrent_layer l(c, 3, {"Sigmoid", "Tanh"});
   const bool linear_first = c.integer("linear_before_reset", 0) != 0;
   optional_tensor h, candidate_bias;
-  tensor_id x, r_gates, r_candidate;
+  tensor_id x;
+  recurrent_layer::weights r_gates, r_candidate;
   l.run(
       [&](std::int64_t d) {
         optional_tensor bias;
@@ -237,10 +249,10 @@ inline void gru(node_context& c) {
           }
           bias = plus(c, l.bias(d, 0, 0, 3), state_part);
         }
-        x = l.product(l.x, l.of_direction(1, d), bias);
+        x = l.product(l.x, l.prepared(l.of_direction(1, d)), bias);
         const auto r = l.of_direction(2, d);
-        r_gates = cut(c, r, 0, 0, 2 * l.hidden);
-        r_candidate = cut(c, r, 0, 2 * l.hidden, l.hidden);
+        r_gates = l.prepared(cut(c, r, 0, 0, 2 * l.hidden));
+        r_candidate = l.prepared(cut(c, r, 0, 2 * l.hidden, l.hidden));
         h = l.state(5, d);
       },
       [&](std::int64_t d, std::int64_t t, optional_tensor mask) {
@@ -273,14 +285,15 @@ inline void lstm(node_context& c) {
   if (c.integer("input_forget", 0) != 0) c.unsupported("coupled input and forget gates (input_forget)");
   c.require(!c.has(7) || c.sizes(7) == shape{l.directions, 3 * l.hidden}, "the peepholes have a wrong shape");
   optional_tensor h, cell;
-  tensor_id x, r;
+  tensor_id x;
+  recurrent_layer::weights r;
   std::vector<tensor_id> peepholes;
   l.run(
       [&](std::int64_t d) {
         optional_tensor bias;
         if (c.has(3)) bias = plus(c, l.bias(d, 0, 0, 4), l.bias(d, 1, 0, 4));
-        x = l.product(l.x, l.of_direction(1, d), bias);
-        r = l.of_direction(2, d);
+        x = l.product(l.x, l.prepared(l.of_direction(1, d)), bias);
+        r = l.prepared(l.of_direction(2, d));
         h = l.state(5, d);
         cell = l.state(6, d);
         peepholes.clear();

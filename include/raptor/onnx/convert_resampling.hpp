@@ -94,14 +94,13 @@ inline tensor_id resampled(node_context& c, tensor_id t, std::size_t axis, std::
                            std::vector<bool>& outside) {
   const shape sizes = c.at(t).sizes;
   const auto in = sizes[axis], rank = static_cast<std::int64_t>(sizes.size());
-  std::vector<std::vector<std::pair<std::int64_t, double>>> taps;
+  const auto coordinate = [&](std::int64_t o) { return source_coordinate(r, o, in, out, scale, begin, end); };
   bool repeats = out % in == 0 && r.mode == "nearest";
   for (std::int64_t o = 0; o < out; ++o) {
-    const double x = source_coordinate(r, o, in, out, scale, begin, end);
+    const double x = coordinate(o);
     c.require(std::isfinite(x), "the coordinates are not finite");
     outside.push_back(r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(in - 1)));
-    taps.push_back(outside.back() ? std::vector<std::pair<std::int64_t, double>>{} : resampling_taps(r, x, in));
-    repeats = repeats && !outside.back() && taps.back()[0].first == o / (out / in);
+    repeats = repeats && !outside.back() && nearest_index(r, x, in) == o / (out / in);
   }
   if (repeats) {
     upsample op{axis_values(sizes.size(), 1)};
@@ -110,8 +109,10 @@ inline tensor_id resampled(node_context& c, tensor_id t, std::size_t axis, std::
   }
   if (checked::multiply(in, out) > fold_element_limit) c.unsupported("resampling from " + std::to_string(in) + " to " + std::to_string(out) + " elements");
   std::vector<float> weights(static_cast<std::size_t>(in * out), 0.0F);
-  for (std::int64_t o = 0; o < out; ++o)
-    for (const auto& [index, weight] : taps[static_cast<std::size_t>(o)]) weights[static_cast<std::size_t>(index * out + o)] += static_cast<float>(weight);
+  for (std::int64_t o = 0; o < out; ++o) {
+    if (outside[static_cast<std::size_t>(o)]) continue;
+    for (const auto& [index, weight] : resampling_taps(r, coordinate(o), in)) weights[static_cast<std::size_t>(index * out + o)] += static_cast<float>(weight);
+  }
   axis_values swap;
   for (std::int64_t d = 0; d < rank; ++d) swap.push_back(d);
   std::swap(swap[axis], swap.back());
