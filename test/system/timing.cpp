@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "../timing/cross_core.hpp"
 #include "raptor/sim/timing_hardware.hpp"
 #include "raptor/sim/timing_input.hpp"
 #include "raptor/sim/timing_model/chip.hpp"
@@ -51,5 +52,26 @@ TEST_CASE("time and energy of compiled networks on the 144-core chip") {
     const auto result = sim::timing::chip(timed(compile(load_network(e.network, e.size), options).image), hardware).run();
     CHECK(result.latency_ms == doctest::Approx(e.latency_ms).epsilon(1e-12));
     CHECK(result.energy_pj == doctest::Approx(e.energy_pj).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("functional and timing simulation of compiled networks agree on the order of all cross-core events") {
+  const auto file = std::filesystem::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets" / "p144.json";
+  if (!std::filesystem::exists(file)) {
+    std::cout << "SKIPPED: the folder shared/targets is absent\n";
+    return;
+  }
+  auto hardware = sim::timing::read_hardware(file);
+  sim::timing::read_network(hardware, file.parent_path());
+  for (const char* name : {"tiny", "demo", "lenet5"}) {
+    const std::string network = name;
+    CAPTURE(network);
+    tools::compile_options options;
+    options.target_configuration = file;
+    const auto program = tools::load_image(compile(load_network(name, 0), options).image);
+    const std::vector<std::byte> input(static_cast<std::size_t>(sim::total_size(program.inputs)));
+    const auto functional = cross_core::functional_events(program, input);
+    CHECK(functional.pairs.size() > 10);
+    CHECK(functional == cross_core::timed_events(program, hardware));
   }
 }

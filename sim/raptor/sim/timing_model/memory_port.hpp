@@ -27,16 +27,17 @@ namespace raptor::sim::timing {
 /// A memory with one port, first come first served (TIMING 8).
 class memory_port {
  public:
-  explicit memory_port(const target::memory_configuration& c) : configuration_(c) {}
+  /// The configuration must outlive the port.
+  explicit memory_port(const target::memory_configuration& c) : configuration_(&c) {}
 
   /// An access at `now`: the delay until it is complete, queueing included, behind `delay` where the port was free.
   [[nodiscard]] instant access(instant now, bool read, std::int64_t bytes, instant delay = 0) {
-    const std::int64_t n = ceiling(bytes, configuration_.data_width);
+    const std::int64_t n = ceiling(bytes, configuration_->data_width);
     const auto count = static_cast<double>(n);
-    last_energy_ = (read ? configuration_.read_dynamic_energy : configuration_.write_dynamic_energy) * count;
+    last_energy_ = (read ? configuration_->read_dynamic_energy : configuration_->write_dynamic_energy) * count;
     dynamic_ += last_energy_;
-    const double cycles = count * static_cast<double>(read ? configuration_.read_latency_cycle : configuration_.write_latency_cycle);
-    const instant latency = picoseconds(cycles * configuration_.period);
+    const double cycles = count * static_cast<double>(read ? configuration_->read_latency_cycle : configuration_->write_latency_cycle);
+    const instant latency = picoseconds(cycles * configuration_->period);
     busy_ += latency;
     if (now > free_) {
       free_ = now + latency;
@@ -46,7 +47,7 @@ class memory_port {
     return free_ - now;
   }
   [[nodiscard]] double dynamic_energy() const noexcept { return dynamic_; }
-  [[nodiscard]] double static_power() const noexcept { return configuration_.static_power; }
+  [[nodiscard]] double static_power() const noexcept { return configuration_->static_power; }
   /// Time that accesses took, without queueing.
   [[nodiscard]] instant busy() const noexcept { return busy_; }
   /// Of the last access, pJ.
@@ -55,7 +56,7 @@ class memory_port {
   [[nodiscard]] instant free_at() const noexcept { return free_; }
 
  private:
-  target::memory_configuration configuration_;
+  const target::memory_configuration* configuration_;
   instant free_ = 0, busy_ = 0;
   double dynamic_ = 0, last_energy_ = 0;
 };
