@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "raptor/sim/timing_model/pending.hpp"
 #include "raptor/support/error.hpp"
@@ -9,13 +10,12 @@
 
 namespace raptor::sim::timing {
 
-/// ps(x): x ns as whole picoseconds (TIMING 1). Errors: execution where that is no time that the model can hold.
+/// ps(x): x ns as whole picoseconds (TIMING 1). Errors: execution beyond 10⁴ seconds, so that sums of durations stay in range.
 [[nodiscard]] inline instant picoseconds(double nanoseconds) {
-  const double rounded = nanoseconds * 1000.0 + 0.5;
-  if (!(rounded > -9.2e18 && rounded < 9.2e18))
+  if (!(nanoseconds > -1e13 && nanoseconds < 1e13))
     throw error(error_code::execution, "a duration of " + std::to_string(nanoseconds) + " ns is outside the simulator's range", {},
                 "check the latencies and periods of the hardware file");
-  return nanoseconds != 0 ? static_cast<instant>(rounded) : 0;
+  return nanoseconds != 0 ? static_cast<instant>(nanoseconds * 1000.0 + 0.5) : 0;
 }
 /// The smallest whole number that is at least a / b, as TIMING 1 takes it in floating point (equal below 2⁵²). Requires b > 0.
 [[nodiscard]] constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) noexcept {
