@@ -3,26 +3,29 @@
 
 #include <iostream>
 
+#include "../timing/cross_core.hpp"
+#include "raptor/emit/artifact.hpp"
 #include "raptor/sim/timing_hardware.hpp"
 #include "raptor/sim/timing_input.hpp"
 #include "raptor/sim/timing_model/chip.hpp"
 
 using namespace raptor;
 using namespace system_test;
+namespace timing = sim::timing;
 
 namespace {
 
-sim::timing::timed_program timed(const memory::image& image) {
+timing::timed_program timed(const memory::image& image) {
   const auto built = emit::build(image);
-  sim::timing::timed_program program;
+  timing::timed_program program;
   for (std::size_t c = 0; c < built.streams.size(); ++c) {
-    sim::timing::timed_core core;
+    timing::timed_core core;
     core.id = static_cast<std::int64_t>(c);
-    std::vector<sim::timing::timed_instruction> list;
-    for (const auto& i : built.streams[c]) list.push_back(sim::timing::from_record(i));
-    core.stream = sim::timing::timed_stream(list);
+    std::vector<timing::timed_instruction> list;
+    for (const auto& i : built.streams[c]) list.push_back(timing::from_record(i));
+    core.stream = timing::timed_stream(list);
     for (const auto& g : built.groups[c]) core.groups.push_back(g.crossbars);
-    sim::timing::input_parts::check_core(core);
+    timing::input_parts::check_core(core);
     program.cores.push_back(std::move(core));
   }
   return program;
@@ -36,20 +39,67 @@ TEST_CASE("time and energy of compiled networks on the 144-core chip") {
     std::cout << "SKIPPED: the folder shared/targets is absent\n";
     return;
   }
-  auto hardware = sim::timing::read_hardware(file);
-  sim::timing::read_network(hardware, file.parent_path());
+  auto hardware = timing::read_hardware(file);
+  timing::read_network(hardware, file.parent_path());
   struct expectation {
     const char* network;
-    std::int64_t size;
+    std::int64_t size, bits;
     double latency_ms, energy_pj;
+    timing::resource binding;
   };
-  for (const auto& e : {expectation{"tiny", 0, 0.159688, 49042535.439999998}, expectation{"lenet5", 0, 1.4447610000000002, 332692867.72000003}, expectation{"mobilenetv2", 64, 68.799848000000011, 17722747712.959999}}) {
+  using enum timing::resource;
+  // Each as pimsim-nn says.
+  for (const auto& e : {expectation{"tiny", 0, 32, 0.056690000000000004, 34108009.439999998, local_memory},
+                        expectation{"resnet18", 64, 8, 0.70847900000000008, 1128111458.76, local_memory},
+                        expectation{"resnet34", 64, 8, 1.606042, 2201059503.12, local_memory},
+                        expectation{"mobilenetv2", 64, 16, 2.9582360000000003, 6623127737.3600025, local_memory}}) {
     const std::string network = e.network;
     CAPTURE(network);
     tools::compile_options options;
     options.target_configuration = file;
-    const auto result = sim::timing::chip(timed(compile(load_network(e.network, e.size), options).image), hardware).run();
+    options.element_bits = e.bits;
+    const auto program = timed(compile(load_network(e.network, e.size), options).image);
+    const auto result = timing::chip(program, hardware).run();
     CHECK(result.latency_ms == doctest::Approx(e.latency_ms).epsilon(1e-12));
     CHECK(result.energy_pj == doctest::Approx(e.energy_pj).epsilon(1e-12));
+    CHECK(result.binding == e.binding);
+    CHECK(result.use[static_cast<std::size_t>(e.binding)].busiest < 1);
+  }
+}
+
+TEST_CASE("a program with an instruction that pimsim-nn does not support is not timed") {
+  const temporary_folder folder;
+  const auto image = compile(load_network("lenet5", 0), chip(16, 64, 128)).image;
+  emit::write_artifact(image, folder / "out");
+  target::configuration hardware;
+  hardware.chip_config.core_cnt = 16;
+  hardware.chip_config.core_config.matrix_config.xbar_array_count = 64;
+  try {
+    static_cast<void>(timing::load_timed(folder / "out", hardware));
+    FAIL("it was timed");
+  } catch (const error& e) {
+    CHECK(e.code() == error_code::unsupported);
+    CHECK(std::string(e.what()).find("pimsim-nn does not support opcode vsoftmax") != std::string::npos);
+  }
+}
+
+TEST_CASE("functional and timing simulation of compiled networks agree on the order of all cross-core events") {
+  const auto file = std::filesystem::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets" / "p144.json";
+  if (!std::filesystem::exists(file)) {
+    std::cout << "SKIPPED: the folder shared/targets is absent\n";
+    return;
+  }
+  auto hardware = timing::read_hardware(file);
+  timing::read_network(hardware, file.parent_path());
+  for (const char* name : {"tiny", "demo", "lenet5"}) {
+    const std::string network = name;
+    CAPTURE(network);
+    tools::compile_options options;
+    options.target_configuration = file;
+    const auto program = tools::load_image(compile(load_network(name, 0), options).image);
+    const std::vector<std::byte> input(static_cast<std::size_t>(sim::total_size(program.inputs)));
+    const auto functional = cross_core::functional_events(program, input);
+    CHECK(functional.pairs.size() > 10);
+    CHECK(functional == cross_core::timed_events(program, hardware));
   }
 }

@@ -86,9 +86,9 @@ struct observer : raptor::sim::timing::no_observer {
   static constexpr bool enabled = true;
   events seen;
   signals raised;
-  void executed(std::size_t core, std::int32_t, const raptor::sim::timing::flight& f, raptor::sim::timing::instant, raptor::sim::timing::instant) {
-    const auto op = f.what->op;
-    if (op == opcode::send || op == opcode::recv || op == opcode::sync || op == opcode::wait) seen.order[core].push_back(f.pc);
+  void executed(std::size_t core, std::int32_t, std::int64_t pc, const raptor::sim::timing::timed_instruction& what, raptor::sim::timing::instant,
+                raptor::sim::timing::instant) {
+    if (what.op == opcode::send || what.op == opcode::recv || what.op == opcode::sync || what.op == opcode::wait) seen.order[core].push_back(pc);
   }
   void delivered(std::size_t from, std::int64_t send, raptor::sim::timing::instant, std::size_t to, std::int64_t recv, raptor::sim::timing::instant) {
     seen.pairs[{from, send}] = {to, recv};

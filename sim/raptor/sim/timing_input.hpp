@@ -144,6 +144,7 @@ inline void check_core(const timed_core& c) {
 }
 /// A core with its groups, checked.
 [[nodiscard]] inline timed_core complete_core(std::int64_t id, timed_stream stream, const json& config, const target::configuration& hardware) {
+  if (stream.size() >= std::size_t{1} << 31) throw malformed("core" + std::to_string(id) + " has more than 2147483647 instructions");
   timed_core core{id, std::move(stream), groups_of(config, id, hardware.chip_config.core_config.matrix_config.xbar_array_count)};
   check_core(core);
   return core;

@@ -45,13 +45,13 @@ class recorder {
     if (part == component::network) o.network += bytes;
     if (part == component::global_memory) o.global += bytes;
   }
-  void executed(std::size_t core, std::int32_t unit, const flight& what, instant start, instant end) {
-    auto& o = at(core, what.pc);
+  void executed(std::size_t core, std::int32_t unit, std::int64_t pc, const timed_instruction& what, instant start, instant end) {
+    auto& o = at(core, pc);
     ++o.instructions;
     o.busy += end - start;
     o.first = std::min(o.first, start);
     o.last = std::max(o.last, end);
-    if (trace_ != nullptr) trace_->slice(core, unit, what.pc, isa::mnemonic(what.what->op), start, end);
+    if (trace_ != nullptr) trace_->slice(core, unit, pc, isa::mnemonic(what.op), start, end);
   }
   void transmitted(std::size_t core, std::int64_t pc, const char* what, instant start, instant end) {
     if (trace_ != nullptr) trace_->slice(core, switch_unit, pc, what, start, end);

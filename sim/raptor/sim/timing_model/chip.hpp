@@ -26,7 +26,7 @@ class chip {
  public:
   /// All must outlive the chip. Requires: a validated configuration and a checked program (timing_input.hpp).
   chip(const timed_program& program, const target::configuration& hardware, Observer& observer)
-      : hardware_(hardware), next_(program.cores.size()), net_(nodes_, program.cores.size(), hardware, next_, observer), units_(nodes_, hardware, next_, net_, observer),
+      : hardware_(hardware), shared_(hardware), next_(program.cores.size()), net_(nodes_, program.cores.size(), hardware, next_, observer), units_(nodes_, hardware, next_, net_, observer),
         period_(picoseconds(hardware.chip_config.core_config.period)) {
     start(program, observer);
   }
@@ -45,7 +45,7 @@ class chip {
 
   void start(const timed_program& program, Observer& observer) {
     nodes_.reserve(program.cores.size());  // processes are known by their address
-    for (const auto& c : program.cores) nodes_.emplace_back(c, hardware_, static_cast<std::uint32_t>(nodes_.size()), observer);
+    for (const auto& c : program.cores) nodes_.emplace_back(c, shared_, static_cast<std::uint32_t>(nodes_.size()), observer);
     unfinished_ = nodes_.size();
   }
   void run_process(process& p) {
@@ -60,9 +60,46 @@ class chip {
     });
     if (!was && n.state.finished()) --unfinished_;
   }
+  /// Settles; then goes on with edges that concern nobody else, up to the first at which a unit starts or a unit's process may have
+  /// completed something. They count at their own times; only the order in which cores are visited is another.
   void settle(node<Observer>& n) {
-    n.state.settle(next_.now);
-    if (n.state.idle()) next_.active.erase(n.state.index());
+    auto& state = n.state;
+    state.settle(next_.now);
+    if (!state.idle() && state.next_edge_is_private()) {
+      const instant limit = std::min(n.quiet_until(), end_);
+      std::size_t ahead = 0;
+      for (instant t = clock_; t < limit && ahead + 1 < later_.size(); t += period_) {
+        state.private_edge(t);
+        state.settle(t);
+        ++ahead;
+        if (state.idle() || !state.next_edge_is_private()) break;
+      }
+      if (ahead != 0) {
+        next_.active.erase(state.index());
+        if (!state.idle()) {
+          later_[(now_slot_ + ahead) % later_.size()].push_back(static_cast<std::uint32_t>(state.index()));
+          ++later_count_;
+        }
+        return;
+      }
+    }
+    if (state.idle()) next_.active.erase(state.index());
+  }
+  /// The clock's next edge: cores that had gone ahead of it and are there now take part again.
+  void tick() {
+    clock_ += period_;
+    if (later_count_ == 0) return;
+    auto& due = later_[now_slot_];
+    for (const auto i : due) next_.active.insert(i);
+    later_count_ -= due.size();
+    due.clear();
+    now_slot_ = (now_slot_ + 1) % later_.size();
+  }
+  /// Edges until a core takes part again; 0: the next one.
+  [[nodiscard]] std::int64_t edges_until_due() const noexcept {
+    std::int64_t edges = 0;
+    while (later_[(now_slot_ + static_cast<std::size_t>(edges)) % later_.size()].empty()) ++edges;
+    return edges;
   }
   /// Rounds of processes until none is runnable; a round that contains the clock is followed by the edges.
   void rounds() {
@@ -96,7 +133,7 @@ class chip {
   /// An instant at which only the clock was pending.
   void clock_instant() {
     next_.now = clock_;
-    clock_ += period_;
+    tick();
     ++owed_;
     if (next_.active.size() == 1) {  // by far the most frequent
       auto& n = nodes_[next_.active.first()];
@@ -138,7 +175,7 @@ class chip {
         run_process(*p);
         continue;
       }
-      clock_ += period_;
+      tick();
       pending.insert(clock_, nullptr);
       next_.active.list(edged_);
       for (const auto i : edged_) nodes_[i].state.freeze_completions();
@@ -154,12 +191,16 @@ class chip {
   [[noreturn]] void throw_unfinished(bool deadlock);
 
   const target::configuration& hardware_;
+  core_constants shared_;
   std::vector<node<Observer>> nodes_;
   scheduler next_;
   network<Observer> net_;
   units<Observer> units_;
   instant period_, clock_ = 0, others_ = never;  ///< the clock's next edge; the earliest other entry
   std::int64_t owed_ = 0;                        ///< edges that the pending set has not seen
+  instant end_ = 0;
+  std::array<std::vector<std::uint32_t>, 8> later_;  ///< cores that are ahead of the clock, by the edge at which they take part again
+  std::size_t now_slot_ = 0, later_count_ = 0;       ///< slot of the clock's next edge
   std::vector<process*> round_;
   std::vector<std::uint32_t> edged_;  ///< cores that take part in the edge of this instant
   std::size_t unfinished_ = 0;
@@ -169,9 +210,10 @@ template <observes Observer>
 timing_result chip<Observer>::run() {
   const auto& sim = hardware_.sim_config;
   const bool latency = sim.sim_mode == 1;
-  const auto milliseconds = [](double ms) { return ms * 1e9 + 0.5 < 9e18 ? static_cast<instant>(ms * 1e9 + 0.5) : instant{9'000'000'000'000'000'000}; };
-  const instant tenth = milliseconds(sim.sim_time / 10);
-  const instant end = latency ? milliseconds(sim.latency_timeout_ms) : tenth > 900'000'000'000'000'000 ? instant{9'000'000'000'000'000'000} : 10 * tenth;
+  constexpr double horizon = 4e18;  // ps, 46 days; a time-out beyond it never comes
+  const auto milliseconds = [&](double ms) { return static_cast<instant>(std::min(ms * 1e9 + 0.5, horizon)); };
+  if (!latency && !(sim.sim_time * 1e9 < horizon)) throw error(error_code::execution, "sim_time of " + std::to_string(sim.sim_time) + " ms is outside the simulator's range");
+  end_ = latency ? milliseconds(sim.latency_timeout_ms) : 10 * milliseconds(sim.sim_time / 10);
   for (auto& n : nodes_) {
     n.state.begin(0);
     if (n.state.finished()) --unfinished_;
@@ -182,25 +224,29 @@ timing_result chip<Observer>::run() {
   bool deadlock = false;
   while (unfinished_ != 0) {
     if (others_ <= clock_) {
-      if (others_ >= end) break;
+      if (others_ >= end_) break;
       process_instant();
       continue;
     }
-    if (next_.active.size() == 0) {
-      if (others_ == never) {  // nothing will ever happen again
+    if (next_.active.size() == 0 && (later_count_ == 0 || edges_until_due() > 0)) {
+      if (others_ == never && later_count_ == 0) {  // nothing will ever happen again
         deadlock = true;
         break;
       }
-      const std::int64_t skipped = (std::min(end, others_) - clock_ + period_ - 1) / period_;
+      std::int64_t skipped = (std::min(end_, others_) - clock_ + period_ - 1) / period_;
+      if (later_count_ != 0) {
+        skipped = std::min(skipped, edges_until_due());
+        now_slot_ = (now_slot_ + static_cast<std::size_t>(skipped)) % later_.size();
+      }
       if (skipped > 0) {
         clock_ += skipped * period_, owed_ += skipped;
         continue;
       }
     }
-    if (clock_ >= end) break;
+    if (clock_ >= end_) break;
     clock_instant();
   }
-  if (unfinished_ != 0) next_.now = end;
+  if (unfinished_ != 0) next_.now = end_;
   if (unfinished_ != 0 && latency) throw_unfinished(deadlock);
   auto result = make_report(nodes_, net_, hardware_, next_.now);
   if (deadlock) result.blocked = waiting_cores(nodes_, net_).explain().lines;

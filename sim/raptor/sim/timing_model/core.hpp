@@ -19,27 +19,32 @@
 /// is in units.hpp.
 namespace raptor::sim::timing {
 
+/// What all cores of a chip share: the configuration, and the energy of one event, pJ.
+struct core_constants {
+  explicit core_constants(const target::configuration& hardware)
+      : configuration(hardware.chip_config.core_config), throughput(hardware.sim_config.sim_mode == 0), fetch(configuration.period * configuration.inst_fetch_dynamic_power),
+        decode(configuration.period * (configuration.inst_decode_dynamic_power + configuration.inst_decode_offset_dynamic_power)),
+        read(configuration.period * configuration.reg_file_read_dynamic_power), write(configuration.period * configuration.reg_file_write_dynamic_power),
+        scalar(configuration.period * configuration.scalar_dynamic_power) {}
+  const target::core_configuration& configuration;
+  bool throughput;
+  double fetch, decode, read, write, scalar;
+};
+
 template <observes Observer>
 class core {
  public:
-  /// All must outlive the core.
-  core(const timed_core& program, const target::configuration& hardware, std::size_t index, Observer& observer)
-      : stream_(program.stream.data()), length_(static_cast<std::int64_t>(program.stream.size())), index_(index),
-        throughput_(hardware.sim_config.sim_mode == 0), buffer_(hardware.chip_config.core_config.rob_size), groups_(program.groups.size()), program_(program),
-        c_(hardware.chip_config.core_config), observer_(observer), local_(c_.local_memory_config) {
-    const double p = c_.period;
-    fetch_energy_ = p * c_.inst_fetch_dynamic_power;
-    decode_energy_ = p * (c_.inst_decode_dynamic_power + c_.inst_decode_offset_dynamic_power);
-    read_energy_ = p * c_.reg_file_read_dynamic_power;
-    write_energy_ = p * c_.reg_file_write_dynamic_power;
-    scalar_energy_ = p * c_.scalar_dynamic_power;
-  }
+  /// All must outlive the core. Requires: fewer than 2³¹ instructions.
+  core(const timed_core& program, const core_constants& shared, std::size_t index, Observer& observer)
+      : stream_(program.stream.data()), shared_(&shared), length_(static_cast<std::int32_t>(program.stream.size())), index_(static_cast<std::uint32_t>(index)),
+        throughput_(shared.throughput), buffer_(shared.configuration.rob_size), local_(shared.configuration.local_memory_config), groups_(program.groups.size()),
+        program_(&program), observer_(observer) {}
 
   // --- time ---------------------------------------------------------------------------------------------------
   /// Time 0: fetch offers instruction 0, one register read and write are counted.
   void begin(instant now) {
-    spend(registers_total_, read_energy_, component::registers);
-    spend(registers_total_, write_energy_, component::registers);
+    spend(registers_total_, shared_->read, component::registers);
+    spend(registers_total_, shared_->write, component::registers);
     fetch(now);
     dispatch();
   }
@@ -48,58 +53,45 @@ class core {
   /// an array group (TIMING 10.3).
   template <class Started>
   void edge(instant now, const Started& started) {
-    flight *const out = out_, *const router = router_;
-    const bool router_moves = router == nullptr || !group_of(*router).busy;
-    if (out != nullptr) {
-      if (out->unit == kind::transfer && transfer_ == nullptr) {
+    const flight_number out = out_, router = router_;
+    if (out != no_flight) {
+      if (pool_[out].unit == kind::transfer && transfer_ == no_flight) {
         transfer_ = out;
         started(transfer_unit);
-      } else if (out->unit == kind::vector && vector_ == nullptr) {
+      } else if (pool_[out].unit == kind::vector && vector_ == no_flight) {
         vector_ = out;
         started(vector_unit);
       }
     }
-    if (router != nullptr && router_moves) {
-      group_of(*router) = {router, true};
-      started(router->what->select);
+    bool router_moves = true;
+    if (router != no_flight && (router_moves = !group_of(router).busy)) {
+      group_of(router) = {router, true};
+      ++groups_busy_;
+      started(instruction(pool_[router]).select);
     }
     // Commits seen in the previous cycle, then those of this edge.
-    flight *const matrix = matrix_commit_, *const vector = vector_commit_, *const transfer = transfer_commit_;
-    vector_commit_ = transfer_commit_ = nullptr;
-    if (frozen_ != 0) take_completions();
+    const flight_number matrix = matrix_commit_, vector = vector_commit_, transfer = transfer_commit_;
+    vector_commit_ = std::exchange(take_vector_, false) ? std::exchange(vector_, no_flight) : no_flight;
+    transfer_commit_ = std::exchange(take_transfer_, false) ? std::exchange(transfer_, no_flight) : no_flight;
+    if (take_groups_ != 0) take_groups();
     if (examine_queue_) {
-      matrix_commit_ = nullptr;
-      if (!commit_queue_.empty()) {
-        matrix_commit_ = commit_queue_.front();
-        commit_queue_.pop_front();
-        queue_changed_ = true;
-      }
+      matrix_commit_ = no_flight;
+      if (!commit_queue_.empty()) matrix_commit_ = commit_queue_.take_front(), queue_changed_ = true;
     }
-    if (router_moves) router_ = out != nullptr && out->unit == kind::matrix ? out : nullptr;
-    const bool update = update_buffer_;
-    update_buffer_ = vector_commit_ != vector || transfer_commit_ != transfer || matrix_commit_ != matrix;
-    if (update) {
-      if (out != nullptr) {
-        buffer_.push(*out);
-        free_to_go_ = blocked_ = nullptr;
-      }
-      if (matrix != nullptr) retire(*matrix, now);
-      if (vector != nullptr) retire(*vector, now);
-      if (transfer != nullptr) retire(*transfer, now);
-    }
-    // Pipeline registers; the scalar latch is not frozen.
-    changed_ = {};
-    if (ready_) {
-      dispatched_ = decoded_;
-      if (fetched_ != in_decode_) in_decode_ = fetched_, changed_.decode = true;
-      const std::int64_t next = wraps_ ? 0 : next_pc_;
-      if (next != pc_) pc_ = next, changed_.pc = true;
-      if (next_widths_ != widths_) widths_ = next_widths_, changed_.widths = true;
-    }
-    if (scalar_offer_ != scalar_latch_) scalar_latch_ = scalar_offer_, changed_.scalar = true;
-    changed_.registers = registers_.edge();
+    if (router_moves) router_ = out != no_flight && pool_[out].unit == kind::matrix ? out : no_flight;
+    move_on(now, out, matrix, vector, transfer);
   }
-
+  /// An edge of which next_edge_is_private was true: no unit starts or completes at it.
+  void private_edge(instant now) {
+    examine_queue_ = std::exchange(queue_changed_, false);
+    const flight_number matrix = matrix_commit_, vector = std::exchange(vector_commit_, no_flight), transfer = std::exchange(transfer_commit_, no_flight);
+    if (examine_queue_) {
+      matrix_commit_ = no_flight;
+      if (!commit_queue_.empty()) matrix_commit_ = commit_queue_.take_front(), queue_changed_ = true;
+    }
+    if (router_ == no_flight) router_ = out_;  // a matrix instruction, or none
+    move_on(now, out_, matrix, vector, transfer);
+  }
   /// The combinational state after the processes of an instant have run once (TIMING 12, "Counting evaluations").
   void settle(instant now) {
     if (changed_.any()) {
@@ -115,42 +107,63 @@ class core {
       if (changed_.decode && in_decode_ >= 0) address_changed = registers_.address(stream_[in_decode_]);
       bool port_changed = false;
       if (changed_.scalar && scalar_latch_.pc >= 0) {
-        spend(scalar_total_, scalar_energy_, component::scalar, scalar_latch_.pc);
+        spend(scalar_total_, shared_->scalar, component::scalar, scalar_latch_.pc);
         port_changed = registers_.write(execute_scalar(stream_[scalar_latch_.pc], scalar_latch_));
       }
       if (values_changed) redo = true, count_decode(now);
       bool again = false;
       if (address_changed || port_changed) again = read_registers();
-      if (port_changed) spend(registers_total_, write_energy_, component::registers, scalar_latch_.pc);
+      if (port_changed) spend(registers_total_, shared_->write, component::registers, scalar_latch_.pc);
       if (again) redo = true, count_decode(now);
       if (redo) decode();
     }
     dispatch();
   }
 
+  /// The next edge concerns nothing but this core: no unit starts at it, and it does not finish the core.
+  [[nodiscard]] bool next_edge_is_private() noexcept {
+    if (vector_done_ || transfer_done_ || !groups_done_.empty()) return false;
+    if (out_ != no_flight && pool_[out_].unit != kind::matrix) return false;
+    if (router_ != no_flight && !group_of(router_).busy) return false;
+    return throughput_ || pc_ != length_ || (vector_commit_ | transfer_commit_ | matrix_commit_) == no_flight;
+  }
+  [[nodiscard]] std::int32_t groups_busy() const noexcept { return groups_busy_; }
+  [[nodiscard]] bool group_is_busy(std::size_t g) const noexcept { return groups_[g].busy; }
+
   /// Nothing would change at an edge without outside stimulus (TIMING 10.5).
-  [[nodiscard]] bool idle() const noexcept { return !active_ && completions_.empty() && !queue_changed_; }
+  [[nodiscard]] bool idle() const noexcept { return !(active_ || vector_done_ || transfer_done_ || queue_changed_); }
   /// The clock's turn: completions up to here are taken at this edge (TIMING 10.4).
   void freeze_completions() noexcept {
-    frozen_ = completions_.size();
+    take_vector_ = std::exchange(vector_done_, false);
+    take_transfer_ = std::exchange(transfer_done_, false);
+    take_groups_ = groups_done_.size();
     examine_queue_ = std::exchange(queue_changed_, false);
   }
   /// A unit's process is done.
-  void complete(std::int32_t unit, flight* done) {
-    completions_.emplace_back(unit, done);
-    if (unit >= 0) commit_queue_.push_back(done), queue_changed_ = true;
+  void complete(std::int32_t unit) {
+    if (unit == vector_unit) {
+      vector_done_ = true;
+    } else if (unit == transfer_unit) {
+      transfer_done_ = true;
+    } else {
+      groups_done_.push_back(unit);
+      commit_queue_.push_back(job(unit));
+      queue_changed_ = true;
+    }
   }
   /// What a unit works on.
-  [[nodiscard]] flight* job(std::int32_t unit) const noexcept {
+  [[nodiscard]] flight_number job(std::int32_t unit) const noexcept {
     return unit == vector_unit ? vector_ : unit == transfer_unit ? transfer_ : groups_[static_cast<std::size_t>(unit)].job;
   }
+  [[nodiscard]] const flight& at(flight_number n) const noexcept { return pool_[n]; }
+  [[nodiscard]] const timed_instruction& instruction(const flight& f) const noexcept { return stream_[f.pc]; }
   [[nodiscard]] memory_port& local() noexcept { return local_; }
   [[nodiscard]] const memory_port& local() const noexcept { return local_; }
   void spend_matrix(double energy) noexcept { matrix_total_ += energy; }
   void spend_vector(double energy) noexcept { vector_total_ += energy; }
 
   // --- results ------------------------------------------------------------------------------------------------
-  [[nodiscard]] const timed_core& program() const noexcept { return program_; }
+  [[nodiscard]] const timed_core& program() const noexcept { return *program_; }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
   [[nodiscard]] instant finish_time() const noexcept { return finish_time_; }
   [[nodiscard]] std::int64_t rounds() const noexcept { return rounds_; }
@@ -177,22 +190,22 @@ class core {
     for (std::size_t part = 0; part <= static_cast<std::size_t>(component::local_memory); ++part) sum += energy(static_cast<component>(part));
     return sum;
   }
-  /// The oldest instruction that has not been retired; nullptr: none.
-  [[nodiscard]] const flight* oldest() noexcept { return buffer_.oldest(); }
+  /// The oldest instruction that has not been retired.
+  [[nodiscard]] flight_number oldest() const noexcept { return buffer_.oldest(); }
 
  private:
   using widths = std::pair<std::int32_t, std::int32_t>;
   struct group {
-    flight* job = nullptr;
+    flight_number job = no_flight;
     bool busy = false;
   };
   /// What changed at an edge; settling reacts to it.
   struct changes {
     bool pc = false, decode = false, widths = false, scalar = false, registers = false;
-    [[nodiscard]] bool any() const noexcept { return pc || decode || widths || scalar || registers; }
+    [[nodiscard]] bool any() const noexcept { return static_cast<bool>(pc | decode | widths | scalar | registers); }
   };
 
-  [[nodiscard]] group& group_of(const flight& f) noexcept { return groups_[static_cast<std::size_t>(f.what->select)]; }
+  [[nodiscard]] group& group_of(flight_number n) noexcept { return groups_[static_cast<std::size_t>(instruction(pool_[n]).select)]; }
   void spend(double& total, double energy, component part, std::int64_t pc = 0) {
     total += energy;
     if constexpr (Observer::enabled) observer_.spend(index_, pc, part, energy);
@@ -209,7 +222,7 @@ class core {
     fetched_ = pc_;
     next_pc_ = pc_ + 1;
     ++fetches_;
-    spend(fetch_total_, fetch_energy_, component::fetch, pc_);
+    spend(fetch_total_, shared_->fetch, component::fetch, pc_);
   }
   void finish(instant now) { finished_ = true, finish_time_ = now; }
 
@@ -218,16 +231,16 @@ class core {
     if (in_decode_ < 0) return;
     if (first_decode_ < 0) first_decode_ = now;
     else if (first_decode_ == now) return;
-    spend(decode_total_, decode_energy_, component::decode, in_decode_);
+    spend(decode_total_, shared_->decode, component::decode, in_decode_);
   }
   /// One register read; true where the outputs changed.
   bool read_registers() {
-    spend(registers_total_, read_energy_, component::registers, in_decode_ < 0 ? length_ - 1 : in_decode_);
+    spend(registers_total_, shared_->read, component::registers, in_decode_ < 0 ? length_ - 1 : in_decode_);
     return registers_.read();
   }
 
   void decode() {
-    decoded_ = nullptr;
+    decoded_ = no_flight;
     scalar_offer_ = {};
     if (in_decode_ < 0) return;
     const timed_instruction& i = stream_[in_decode_];
@@ -238,91 +251,113 @@ class core {
     }
     const auto& values = registers_.values();
     if (what == kind::scalar) {
-      scalar_offer_ = {in_decode_, values.rs1, values.rs2,
-                       i.op == isa::opcode::sld ? registers_.rs1_pair() + static_cast<std::uint64_t>(static_cast<std::int64_t>(i.value)) : 0};
+      const bool pair = i.op == isa::opcode::sld;
+      scalar_offer_ = {pair ? registers_.rs1_pair() + static_cast<std::uint64_t>(static_cast<std::int64_t>(i.value)) : 0, in_decode_, values.rs1, values.rs2};
       return;
     }
-    flight& x = pool_.take();
-    x.what = &i, x.pc = in_decode_, x.unit = what, x.input_bits = widths_.first, x.output_bits = widths_.second;
-    find_hazards(x, values, c_.matrix_config, program_.groups);
-    decoded_ = &x;
+    decoded_ = pool_.take();
+    flight& x = pool_[decoded_];
+    x.pc = in_decode_, x.unit = what, x.input_bits = widths_.first, x.output_bits = widths_.second;
+    find_hazards(x, i, values, shared_->configuration.matrix_config, program_->groups);
   }
 
   /// The dispatch verdict (TIMING 6).
   void dispatch() {
-    flight* const x = dispatched_;
+    const flight_number x = dispatched_;
     bool ready = !buffer_.full();
-    if (ready && x != nullptr) {
-      ready = (blocker_ == nullptr || !blocker_->open || blocked_ != x) && !conflicts(*x);
+    if (ready && x != no_flight) {
+      ready = !conflicts(x);
       if (ready) {
-        if (x->unit == kind::transfer) ready = transfer_ == nullptr;
-        else if (x->unit == kind::vector) ready = vector_ == nullptr;
-        else ready = router_ == nullptr || !group_of(*router_).busy;
+        const kind unit = pool_[x].unit;
+        if (unit == kind::transfer) ready = transfer_ == no_flight;
+        else if (unit == kind::vector) ready = vector_ == no_flight;
+        else ready = router_ == no_flight || !group_of(router_).busy;
       }
     }
     ready_ = ready;
-    flight* const out = ready ? x : nullptr;
-    if (out != out_ && out != nullptr) update_buffer_ = true;
+    const flight_number out = ready ? x : no_flight;
+    if (out != out_ && out != no_flight) update_buffer_ = true;
     out_ = out;
-    active_ = update_buffer_ || out != nullptr || vector_commit_ != nullptr || transfer_commit_ != nullptr || matrix_commit_ != nullptr ||
-              scalar_offer_ != scalar_latch_ || registers_.edge_changes() || (router_ != nullptr && !group_of(*router_).busy) ||
+    active_ = update_buffer_ || (out | vector_commit_ | transfer_commit_ | matrix_commit_) != no_flight || scalar_offer_ != scalar_latch_ ||
+              registers_.edge_changes() || (router_ != no_flight && !group_of(router_).busy) ||
               (ready && (fetched_ != in_decode_ || decoded_ != x || (wraps_ ? 0 : next_pc_) != pc_ || next_widths_ != widths_));
   }
   /// Remembers the answer: what blocks an instruction blocks it until it commits, and what did not conflict while it waited never does.
-  [[nodiscard]] bool conflicts(const flight& x) {
-    if (free_to_go_ == &x) return false;
-    blocked_ = &x;
-    blocker_ = buffer_.find_conflict(x);
-    if (blocker_ == nullptr) free_to_go_ = &x;
-    return blocker_ != nullptr;
+  [[nodiscard]] bool conflicts(flight_number x) noexcept {
+    if (free_to_go_ == x) return false;
+    if (blocked_ == x && pool_[blocker_].open) return true;
+    blocker_ = buffer_.find_conflict(pool_, pool_[x]);
+    (blocker_ == no_flight ? free_to_go_ : blocked_) = x;
+    return blocker_ != no_flight;
   }
 
-  void take_completions() {
-    for (std::size_t i = 0; i < frozen_; ++i) {
-      const auto& [unit, done] = completions_[i];
-      if (unit == vector_unit) vector_ = nullptr, vector_commit_ = done;
-      else if (unit == transfer_unit) transfer_ = nullptr, transfer_commit_ = done;
-      else groups_[static_cast<std::size_t>(unit)].busy = false;
+  /// The rest of an edge: the reorder buffer, then the pipeline's registers.
+  void move_on(instant now, flight_number out, flight_number matrix, flight_number vector, flight_number transfer) {
+    const bool update = update_buffer_;
+    update_buffer_ = vector_commit_ != vector || transfer_commit_ != transfer || matrix_commit_ != matrix;
+    if (update) {
+      if (out != no_flight) {
+        buffer_.push(pool_, out);
+        free_to_go_ = blocked_ = no_flight;
+      }
+      if (matrix != no_flight) retire(matrix, now);
+      if (vector != no_flight) retire(vector, now);
+      if (transfer != no_flight) retire(transfer, now);
     }
-    completions_.erase(completions_.begin(), completions_.begin() + static_cast<std::ptrdiff_t>(frozen_));
-    frozen_ = 0;
+    // Pipeline registers; the scalar latch is not frozen.
+    changed_ = {};
+    if (ready_) {
+      dispatched_ = decoded_;
+      if (fetched_ != in_decode_) in_decode_ = fetched_, changed_.decode = true;
+      const std::int32_t next = wraps_ ? 0 : next_pc_;
+      if (next != pc_) pc_ = next, changed_.pc = true;
+      if (next_widths_ != widths_) widths_ = next_widths_, changed_.widths = true;
+    }
+    if (scalar_offer_ != scalar_latch_) scalar_latch_ = scalar_offer_, changed_.scalar = true;
+    changed_.registers = registers_.edge();
   }
-  void retire(flight& done, instant now) {
-    const auto last = buffer_.retire(done);
+
+  void take_groups() noexcept {
+    for (std::size_t i = 0; i < take_groups_; ++i) groups_[static_cast<std::size_t>(groups_done_[i])].busy = false, --groups_busy_;
+    groups_done_.erase(groups_done_.begin(), groups_done_.begin() + static_cast<std::ptrdiff_t>(take_groups_));
+  }
+  void retire(flight_number done, instant now) {
+    const auto last = buffer_.retire(pool_, done);
     if (!throughput_ && last >= 0 && last == length_ - 1) finish(now);
   }
 
-  // Front end.
+  // Ordered by use, so that an edge touches few lines of the cache.
   const timed_instruction* stream_;
-  std::int64_t length_;
-  std::size_t index_;
-  bool throughput_, wraps_ = false, ready_ = true, update_buffer_ = true, active_ = true, finished_ = false;
+  const core_constants* shared_;
+  std::int32_t length_, pc_ = 0, next_pc_ = 0, fetched_ = -1, in_decode_ = -1;
+  std::uint32_t index_;
+  bool throughput_, wraps_ = false, ready_ = true, update_buffer_ = true, active_ = true;
+  bool vector_done_ = false, transfer_done_ = false, take_vector_ = false, take_transfer_ = false, queue_changed_ = false, examine_queue_ = false;
   changes changed_;
-  std::int64_t pc_ = 0, next_pc_ = 0, fetched_ = -1, in_decode_ = -1;
+  flight_number decoded_ = no_flight, dispatched_ = no_flight, out_ = no_flight, router_ = no_flight, vector_ = no_flight, transfer_ = no_flight;
+  flight_number vector_commit_ = no_flight, transfer_commit_ = no_flight, matrix_commit_ = no_flight;
+  flight_number blocked_ = no_flight, blocker_ = no_flight, free_to_go_ = no_flight;
   widths widths_{0, 0}, next_widths_{0, 0};
   scalar_offer scalar_offer_, scalar_latch_;
-  // Dispatch, units and commits.
-  flight *decoded_ = nullptr, *dispatched_ = nullptr, *out_ = nullptr, *router_ = nullptr, *vector_ = nullptr, *transfer_ = nullptr;
-  flight *vector_commit_ = nullptr, *transfer_commit_ = nullptr, *matrix_commit_ = nullptr;
-  const flight *blocked_ = nullptr, *blocker_ = nullptr, *free_to_go_ = nullptr;
-  bool queue_changed_ = false, examine_queue_ = false;
-  std::size_t frozen_ = 0;
-  std::vector<std::pair<std::int32_t, flight*>> completions_;
   reorder_buffer buffer_;
-  register_file registers_;
-  std::vector<group> groups_;
-  flight_queue commit_queue_;
   flight_pool pool_;
-  const timed_core& program_;
-  const target::core_configuration& c_;
-  [[no_unique_address]] std::conditional_t<Observer::enabled, Observer&, no_observer> observer_;
-  memory_port local_;
-  // Energy by component, pJ, and of one event.
+  instant first_decode_ = -1;
+  // Energy by component, pJ.
   double fetch_total_ = 0, decode_total_ = 0, registers_total_ = 0, scalar_total_ = 0, matrix_total_ = 0, vector_total_ = 0;
-  double fetch_energy_ = 0, decode_energy_ = 0, read_energy_ = 0, write_energy_ = 0, scalar_energy_ = 0;
-  // Results.
-  instant first_decode_ = -1, finish_time_ = 0;
-  std::int64_t rounds_ = 0, fetches_ = 0;
+  register_file registers_;
+  std::int64_t fetches_ = 0, rounds_ = 0;
+  memory_port local_;
+  // Only with array groups.
+  std::size_t take_groups_ = 0;
+  std::int32_t groups_busy_ = 0;
+  std::vector<std::int32_t> groups_done_;
+  std::vector<group> groups_;
+  queue_of<flight_number> commit_queue_;
+  // Seldom.
+  const timed_core* program_;
+  instant finish_time_ = 0;
+  bool finished_ = false;
+  [[no_unique_address]] std::conditional_t<Observer::enabled, Observer&, no_observer> observer_;
 };
 
 }  // namespace raptor::sim::timing

@@ -35,8 +35,7 @@ class network {
             p.waits_for = signal::message_queued;
             return;
           }
-          n.current = n.outgoing.front();
-          n.outgoing.pop_front();
+          n.current = n.outgoing.take_front();
           p.step = 1, p.started = next_.now;
           return next_.wait(p, transmission(n));
         case 1:
@@ -123,12 +122,12 @@ class network {
     constexpr instant held = 1000;  // one ns, whatever the period (quirk 18)
     switch (m.what) {
       case message::type::ready:
-        if (from.id() == n.receive_from) queue(n, {message::type::go, from.id(), 1, m.information, n.transfer.job->pc, next_.now});
+        if (from.id() == n.receive_from) queue(n, {message::type::go, from.id(), 1, m.information, n.state.at(n.transfer.job).pc, next_.now});
         else n.waiting[from.id()] = m;
         return held;
       case message::type::data:
         if (from.id() == n.receive_from) {
-          if constexpr (Observer::enabled) observer_.delivered(from.state.index(), m.pc, m.queued, n.state.index(), n.transfer.job->pc, next_.now);
+          if constexpr (Observer::enabled) observer_.delivered(from.state.index(), m.pc, m.queued, n.state.index(), n.state.at(n.transfer.job).pc, next_.now);
           next_.notify(n.transfer, signal::data);
           return 0;
         }

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "raptor/sim/timing_model/hazards.hpp"
 #include "raptor/sim/timing_model/pending.hpp"
+#include "raptor/sim/timing_model/program.hpp"
 
 /// What a run tells whoever looks on (trace, profile, breakdown of energy). The model is instantiated with the observer's type;
 /// with no_observer nothing of it remains in the code.
@@ -27,7 +27,7 @@ struct no_observer {
   /// Dynamic energy that an instruction caused in a component; `bytes`: moved by a memory or over the network.
   void spend(std::size_t /*core*/, std::int64_t /*pc*/, component /*part*/, double /*energy*/, std::int64_t /*bytes*/ = 0) noexcept {}
   /// A unit took an instruction at `start` and was done with it at `end`.
-  void executed(std::size_t /*core*/, std::int32_t /*unit*/, const flight& /*what*/, instant /*start*/, instant /*end*/) noexcept {}
+  void executed(std::size_t /*core*/, std::int32_t /*unit*/, std::int64_t /*pc*/, const timed_instruction& /*what*/, instant /*start*/, instant /*end*/) noexcept {}
   /// A switch had a message of an instruction on the network, then at the receiver, from `start` to `end`.
   void transmitted(std::size_t /*core*/, std::int64_t /*pc*/, const char* /*what*/, instant /*start*/, instant /*end*/) noexcept {}
   /// A send's data arrived at its recv.
@@ -38,10 +38,10 @@ struct no_observer {
 };
 
 template <class T>
-concept observes = requires(T& o, std::size_t core, std::int64_t pc, component part, double energy, std::int32_t unit, const flight& what, instant at) {
+concept observes = requires(T& o, std::size_t core, std::int64_t pc, component part, double energy, std::int32_t unit, const timed_instruction& what, instant at) {
   { T::enabled } -> std::convertible_to<bool>;
   o.spend(core, pc, part, energy, pc);
-  o.executed(core, unit, what, at, at);
+  o.executed(core, unit, pc, what, at, at);
   o.transmitted(core, pc, "", at, at);
   o.delivered(core, pc, at, core, pc, at);
   o.signalled(core, pc, core, unit, at);

@@ -23,27 +23,27 @@ class pending_set {
     Entry entry;
   };
 
-  [[nodiscard]] bool empty() const noexcept { return times_.size() == 1; }
-  [[nodiscard]] std::size_t size() const noexcept { return times_.size() - 1; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] item earliest() const noexcept { return {times_[1], entries_[1]}; }
   /// Earliest time of an entry that does not stand first.
-  [[nodiscard]] instant second() const noexcept {
-    if (times_.size() <= 2) return never;
-    return times_.size() > 3 && times_[3] < times_[2] ? times_[3] : times_[2];
-  }
+  [[nodiscard]] instant second() const noexcept { return size_ < 2 ? never : times_[3] < times_[2] ? times_[3] : times_[2]; }
 
   void insert(instant time, Entry entry) {
-    times_.push_back(time);
-    entries_.push_back(entry);
-    std::size_t i = size();
-    for (; i > 1 && times_[i >> 1] > time; i >>= 1) move(i >> 1, i);
-    times_[i] = time, entries_[i] = entry;
+    if (++size_ + 2 > times_.size()) {
+      times_.resize(2 * times_.size(), never);
+      entries_.resize(times_.size());
+    }
+    instant* const times = times_.data();
+    Entry* const entries = entries_.data();
+    std::size_t i = size_;
+    for (; i > 1 && times[i >> 1] > time; i >>= 1) times[i] = times[i >> 1], entries[i] = entries[i >> 1];
+    times[i] = time, entries[i] = entry;
   }
   item extract() {
-    const item top = earliest(), last{times_.back(), entries_.back()};
-    times_.pop_back();
-    entries_.pop_back();
-    if (!empty()) sift(last, size());
+    const item top = earliest(), last{times_[size_], entries_[size_]};
+    times_[size_--] = never;
+    if (!empty()) sift(last);
     return top;
   }
 
@@ -60,7 +60,9 @@ class pending_set {
       bool rotates = false;
       while (edges > 0) {
         --edges;
-        const std::size_t at = sift({times_[n], entries_[n]}, n - 1);
+        const item last{times_[n], entries_[n]};
+        times_[n] = never;
+        const std::size_t at = sift(last);
         for (std::size_t i = n; i > 1; i >>= 1) move(i >> 1, i);
         if (rotates) continue;
         const auto below = static_cast<unsigned>(std::bit_width(n) - std::bit_width(at));  // levels from there to the last place
@@ -74,25 +76,26 @@ class pending_set {
 
  private:
   void move(std::size_t from, std::size_t to) noexcept { times_[to] = times_[from], entries_[to] = entries_[from]; }
-  /// Puts an entry into the vacant root of the first `n` places; where it came to rest.
-  std::size_t sift(item moved, std::size_t n) noexcept {
+  /// Puts an entry into the vacant root, whose place the last one left; where it came to rest. The earlier child, the left one of
+  /// two equals, goes up while it is strictly earlier.
+  std::size_t sift(item moved) noexcept {
+    instant* const times = times_.data();
+    Entry* const entries = entries_.data();
     std::size_t i = 1;
-    for (std::size_t left = 2; left <= n; left = 2 * i) {
-      std::size_t best = i;
-      instant least = moved.time;
-      if (times_[left] < least) best = left, least = times_[left];
-      if (left < n && times_[left + 1] < least) best = left + 1;
-      if (best == i) break;
-      move(best, i);
-      i = best;
+    for (std::size_t child = 2; child <= size_; child = 2 * i) {
+      child += static_cast<std::size_t>(times[child + 1] < times[child]);
+      if (times[child] >= moved.time) break;
+      times[i] = times[child], entries[i] = entries[child];
+      i = child;
     }
-    times_[i] = moved.time, entries_[i] = moved.entry;
+    times[i] = moved.time, entries[i] = moved.entry;
     return i;
   }
 
-  // 1-based. Two arrays, so that what was just written can be read again at once.
-  std::vector<instant> times_{0};
-  std::vector<Entry> entries_{Entry{}};
+  // 1-based; behind the last entry, times are `never`. Two arrays, so that what was just written can be read again at once.
+  std::vector<instant> times_ = std::vector<instant>(8, never);
+  std::vector<Entry> entries_ = std::vector<Entry>(8);
+  std::size_t size_ = 0;
 };
 
 }  // namespace raptor::sim::timing

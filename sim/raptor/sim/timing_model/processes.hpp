@@ -1,10 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <vector>
 
@@ -22,45 +22,56 @@ struct process {
   std::int32_t unit = 0;    ///< group number, vector_unit, transfer_unit or switch_unit
   std::uint8_t step = 0;
   signal waits_for = signal::start;
-  flight* job = nullptr;
+  flight_number job = no_flight;
   instant started = 0;
+  instant until = 0;  ///< when it goes on, where it waits for a time
 };
 
 /// What a switch sends: between transfer units, or to the global memory and back (TIMING 7 and 9).
 struct message {
-  enum class type : std::uint8_t { ready, go, data, sync, read, write } what;
-  std::int64_t to;           ///< core id; not consulted for read and write
-  std::int64_t bytes;        ///< on the network
-  std::int64_t information;  ///< tag, event register, or the request's bytes
-  std::int64_t pc;           ///< the instruction that it belongs to
-  instant queued;
+  enum class type : std::uint8_t { ready, go, data, sync, read, write } what = type::ready;
+  std::int64_t to = 0;           ///< core id; not consulted for read and write
+  std::int64_t bytes = 0;        ///< on the network
+  std::int64_t information = 0;  ///< tag, event register, or the request's bytes
+  std::int64_t pc = 0;           ///< the instruction that it belongs to
+  instant queued = 0;
 };
 
 /// A core with its processes and what its transfer unit and switch remember.
 template <observes Observer>
 struct node {
-  node(const timed_core& program, const target::configuration& hardware, std::uint32_t index, Observer& observer)
-      : state(program, hardware, index, observer), groups(program.groups.size()), group_busy(program.groups.size()) {
+  node(const timed_core& program, const core_constants& shared, std::uint32_t index, Observer& observer)
+      : state(program, shared, index, observer), groups(program.groups.size()), group_busy(program.groups.size()) {
     vector = {index, vector_unit};
     transfer = {index, transfer_unit};
     network = {index, switch_unit, 0, signal::message_queued};
     for (std::size_t g = 0; g < groups.size(); ++g) groups[g] = {index, static_cast<std::int32_t>(g)};
   }
   node(node&&) = default;  // a vector wants it; nodes stay where they are once there are processes
+  /// No unit of the core does anything before. A sleeping transfer unit can be woken at any time.
+  [[nodiscard]] instant quiet_until() const noexcept {
+    instant first = never;
+    if (state.job(transfer_unit) != no_flight) first = transfer.waits_for == signal::none ? transfer.until : 0;
+    if (state.job(vector_unit) != no_flight) first = std::min(first, vector.until);
+    if (state.groups_busy() != 0)
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        if (state.group_is_busy(g)) first = std::min(first, groups[g].until);
+    return first;
+  }
   [[nodiscard]] std::int64_t id() const noexcept { return state.program().id; }
 
   core<Observer> state;
-  process vector, transfer, network;
+  process transfer, vector, network;
+  // Time in use, without waiting for memories.
+  instant vector_busy = 0, network_busy = 0;
   std::vector<process> groups;
-  std::deque<message> outgoing;
-  message current{};
+  std::vector<instant> group_busy;
   std::int64_t receive_from = -1, send_to = -1, send_tag = -1;
+  queue_of<message> outgoing;
+  message current;
   std::map<std::int64_t, message> waiting;  ///< source → its ready (or data) message; information −1: answered
   std::array<std::int64_t, 32> events{};
   std::int64_t wanted_event = -1, wanted_value = -1;
-  // Time in use, without waiting for memories.
-  std::vector<instant> group_busy;
-  instant vector_busy = 0, network_busy = 0;
 };
 
 /// A set of cores; the smallest comes first.
@@ -106,8 +117,9 @@ class scheduler {
     runnable.push_back(&p);
   }
   void wait(process& p, instant delay) {
+    p.until = now + delay;
     if (delay == 0) zero.push_back(&p);
-    else pending.insert(now + delay, &p);
+    else pending.insert(p.until, &p);
   }
 
   instant now = 0;

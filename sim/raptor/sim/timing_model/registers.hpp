@@ -12,16 +12,21 @@ namespace raptor::sim::timing {
 /// A scalar operation that decode offers to the scalar unit: its place in the stream (−1: none) and the values it reads.
 /// Equal offers are one operation.
 struct scalar_offer {
-  std::int64_t pc = -1;
-  std::int32_t rs1 = 0, rs2 = 0;
   std::uint64_t address = 0;  ///< of sld
-  bool operator==(const scalar_offer&) const = default;
+  std::int32_t pc = -1;
+  std::int32_t rs1 = 0, rs2 = 0;
+  /// Without branches: offers differ as often as not.
+  friend bool operator==(const scalar_offer& a, const scalar_offer& b) noexcept {
+    return ((a.address ^ b.address) | static_cast<std::uint64_t>(static_cast<std::uint32_t>((a.pc ^ b.pc) | (a.rs1 ^ b.rs1) | (a.rs2 ^ b.rs2)))) == 0;
+  }
 };
 
 struct register_write {
   std::uint32_t number = 0;
   std::int32_t value = 0;
-  bool operator==(const register_write&) const = default;
+  friend bool operator==(const register_write& a, const register_write& b) noexcept {
+    return ((a.number ^ b.number) | static_cast<std::uint32_t>(a.value ^ b.value)) == 0;
+  }
 };
 
 /// What a scalar operation writes, wrapping.
@@ -73,7 +78,8 @@ class register_file {
     std::uint64_t rd_pair = 0, rs1_pair = 0;
     if (address_ >> 24 != 0) rd_pair = pair(rd), rs1_pair = pair(rs1);
     else now.rd = value(rd), now.rs1 = value(rs1);
-    const bool changed = now.rd != values_.rd || now.rs1 != values_.rs1 || now.rs2 != values_.rs2 || rd_pair != rd_pair_ || rs1_pair != rs1_pair_;
+    const bool changed = (static_cast<std::uint64_t>(static_cast<std::uint32_t>((now.rd ^ values_.rd) | (now.rs1 ^ values_.rs1) | (now.rs2 ^ values_.rs2))) |
+                          (rd_pair ^ rd_pair_) | (rs1_pair ^ rs1_pair_)) != 0;
     values_ = now, rd_pair_ = rd_pair, rs1_pair_ = rs1_pair;
     return changed;
   }

@@ -68,25 +68,28 @@ class units {
   }
   void sleep(process& p, std::uint8_t step, signal s) noexcept { p.step = step, p.waits_for = s; }
   void complete(process& p, node<Observer>& n) {
-    n.state.complete(p.unit, p.job);
+    n.state.complete(p.unit);
     next_.active.insert(n.state.index());
-    if constexpr (Observer::enabled) observer_.executed(n.state.index(), p.unit, *p.job, p.started, next_.now);
+    if constexpr (Observer::enabled) {
+      const flight& job = n.state.at(p.job);
+      observer_.executed(n.state.index(), p.unit, job.pc, n.state.instruction(job), p.started, next_.now);
+    }
     sleep(p, 0, signal::start);
   }
 
   void run_vector(process& p, node<Observer>& n) {
-    const auto& i = *p.job->what;
+    const auto& i = n.state.instruction(n.state.at(p.job));
     switch (p.step) {
       case 0: {
-        const std::int64_t bytes = bytes_of(p.job->input_bits) * i.length;
+        const std::int64_t bytes = bytes_of(n.state.at(p.job).input_bits) * i.length;
         const bool two = i.op == opcode::vvadd || i.op == opcode::vvsub || i.op == opcode::vvmul || i.op == opcode::vvdmul || i.op == opcode::vvmax ||
                          i.op == opcode::vvsll || i.op == opcode::vvsra;
-        instant d = access(n, *p.job, true, bytes);
-        if (two) d = access(n, *p.job, true, bytes, d);
+        instant d = access(n, n.state.at(p.job), true, bytes);
+        if (two) d = access(n, n.state.at(p.job), true, bytes, d);
         const auto steps = static_cast<double>(ceiling(i.length, c_.vector_width));
         const double energy = c_.vector_alu_dynamic_energy * steps + (c_.vector_reg_read_dynamic_energy * 2 + c_.vector_reg_write_dynamic_energy) * steps;
         n.state.spend_vector(energy);
-        if constexpr (Observer::enabled) observer_.spend(n.state.index(), p.job->pc, component::vector, energy, 0);
+        if constexpr (Observer::enabled) observer_.spend(n.state.index(), n.state.at(p.job).pc, component::vector, energy, 0);
         const instant computing = picoseconds(steps * static_cast<double>(c_.vector_latency_cycle));  // cycles are ns (quirk 16)
         n.vector_busy += computing;
         return pause(p, 1, d + computing);
@@ -94,7 +97,7 @@ class units {
       case 1: {
         const bool output_width = i.op == opcode::vvmul || i.op == opcode::vvsll || i.op == opcode::vvsra || i.op == opcode::vtanh || i.op == opcode::vsigm ||
                                   i.op == opcode::vrsu || i.op == opcode::vrsl;
-        return pause(p, 2, access(n, *p.job, false, bytes_of(output_width ? p.job->output_bits : p.job->input_bits) * i.length));
+        return pause(p, 2, access(n, n.state.at(p.job), false, bytes_of(output_width ? n.state.at(p.job).output_bits : n.state.at(p.job).input_bits) * i.length));
       }
       default: complete(p, n);
     }
@@ -105,47 +108,47 @@ class units {
     const auto crossbars = n.state.program().groups[g];
     switch (p.step) {
       case 0: {
-        const instant d = access(n, *p.job, true, m.xbar_size[0] * bytes_of(p.job->input_bits) * 8);  // quirk 13
-        const auto& [cycles, one] = crossbar(p.job->input_bits);
+        const instant d = access(n, n.state.at(p.job), true, m.xbar_size[0] * bytes_of(n.state.at(p.job).input_bits) * 8);  // quirk 13
+        const auto& [cycles, one] = crossbar(n.state.at(p.job).input_bits);
         const double energy = one * static_cast<double>(crossbars);
         n.state.spend_matrix(energy);
-        if constexpr (Observer::enabled) observer_.spend(n.state.index(), p.job->pc, component::matrix, energy, 0);
+        if constexpr (Observer::enabled) observer_.spend(n.state.index(), n.state.at(p.job).pc, component::matrix, energy, 0);
         const instant computing = picoseconds(static_cast<double>(cycles) * m.period);
         n.group_busy[g] += computing;
         return pause(p, 1, d + computing);
       }
       case 1: {
-        const std::int64_t columns = m.cell_precision * m.xbar_size[1] / p.job->what->immediate;
-        return pause(p, 2, access(n, *p.job, false, columns * bytes_of(p.job->output_bits) * crossbars));
+        const std::int64_t columns = m.cell_precision * m.xbar_size[1] / n.state.instruction(n.state.at(p.job)).immediate;
+        return pause(p, 2, access(n, n.state.at(p.job), false, columns * bytes_of(n.state.at(p.job).output_bits) * crossbars));
       }
       default: complete(p, n);
     }
   }
   void run_transfer(process& p, node<Observer>& n) {
-    const auto& i = *p.job->what;
-    const std::int64_t pc = p.job->pc;
+    const auto& i = n.state.instruction(n.state.at(p.job));
+    const std::int64_t pc = n.state.at(p.job).pc;
     constexpr std::uint8_t done = 9;
     if (p.step == done) return complete(p, n);
     switch (i.op) {
       case opcode::lmv: {
-        const instant read = access(n, *p.job, true, i.length);
-        return pause(p, done, access(n, *p.job, false, i.length, read));
+        const instant read = access(n, n.state.at(p.job), true, i.length);
+        return pause(p, done, access(n, n.state.at(p.job), false, i.length, read));
       }
-      case opcode::lldi: return pause(p, done, access(n, *p.job, false, i.length));
+      case opcode::lldi: return pause(p, done, access(n, n.state.at(p.job), false, i.length));
       case opcode::send:
         if (p.step == 0) {
           n.send_to = i.immediate, n.send_tag = pc;
           sleep(p, 1, signal::go);
           return out_.queue(n, {message::type::ready, i.immediate, 1, pc, pc, next_.now});
         }
-        if (p.step == 1) return pause(p, 2, access(n, *p.job, true, i.length));
+        if (p.step == 1) return pause(p, 2, access(n, n.state.at(p.job), true, i.length));
         out_.queue(n, {message::type::data, i.immediate, i.length, pc, pc, next_.now});
         n.send_to = -1;
         return complete(p, n);
       case opcode::recv: {
         if (p.step == 1) {
           n.receive_from = -1;
-          return pause(p, done, access(n, *p.job, false, i.length));
+          return pause(p, done, access(n, n.state.at(p.job), false, i.length));
         }
         n.receive_from = i.immediate;
         sleep(p, 1, signal::data);
@@ -169,11 +172,11 @@ class units {
         return complete(p, n);
       }
       case opcode::ld:
-        if (p.step == 1) return pause(p, done, access(n, *p.job, false, i.length));
+        if (p.step == 1) return pause(p, done, access(n, n.state.at(p.job), false, i.length));
         sleep(p, 1, signal::request_done);
         return out_.queue(n, {message::type::read, 0, 1, i.length, pc, next_.now});
       case opcode::st:
-        if (p.step == 0) return pause(p, 1, access(n, *p.job, true, i.length));
+        if (p.step == 0) return pause(p, 1, access(n, n.state.at(p.job), true, i.length));
         if (p.step == 2) return complete(p, n);
         sleep(p, 2, signal::request_done);
         return out_.queue(n, {message::type::write, 0, i.length, i.length, pc, next_.now});

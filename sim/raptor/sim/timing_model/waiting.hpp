@@ -37,7 +37,7 @@ class waiting_cores {
       for (std::size_t k = waits_for_[c]; k != c; k = waits_for_[k]) cycle.push_back(k);
       std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
       std::string text;
-      for (const auto k : cycle) text += name(k) + " (" + action(*nodes_[k].state.job(transfer_unit)) + ") -> ";
+      for (const auto k : cycle) text += name(k) + " (" + action(k, nodes_[k].state.job(transfer_unit)) + ") -> ";
       result.cycles.push_back(text + name(cycle.front()));
     }
     return result;
@@ -47,8 +47,9 @@ class waiting_cores {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   [[nodiscard]] std::string name(std::size_t c) const { return "core " + std::to_string(nodes_[c].id()); }
   [[nodiscard]] bool unfinished(std::size_t c) const { return !nodes_[c].state.finished() && nodes_[c].state.length() > 0; }
-  [[nodiscard]] static std::string action(const flight& f) {
-    const auto& i = *f.what;
+  [[nodiscard]] std::string action(std::size_t c, flight_number n) const {
+    const flight& f = nodes_[c].state.at(n);
+    const auto& i = nodes_[c].state.instruction(f);
     std::string text = "instruction " + std::to_string(f.pc) + ": " + std::string(isa::mnemonic(i.op));
     if (i.op == isa::opcode::send) text += " to core " + std::to_string(i.immediate);
     if (i.op == isa::opcode::recv) text += " from core " + std::to_string(i.immediate);
@@ -59,20 +60,20 @@ class waiting_cores {
   [[nodiscard]] std::string state_of(std::size_t c) const {
     const auto& s = nodes_[c].state;
     if (s.finished() || s.length() == 0) return "has finished";
-    const flight* const f = s.job(transfer_unit);
-    return f == nullptr ? "is at instruction " + std::to_string(std::min(s.pc(), s.length() - 1)) : "is at " + action(*f);
+    const flight_number f = s.job(transfer_unit);
+    return f == no_flight ? "is at instruction " + std::to_string(std::min(s.pc(), s.length() - 1)) : "is at " + action(c, f);
   }
   [[nodiscard]] std::string line(std::size_t c) {
     auto& n = nodes_[c];
-    const flight* const f = n.state.job(transfer_unit);
-    if (f == nullptr) {
-      if (const flight* const oldest = n.state.oldest()) return name(c) + " is still at " + action(*oldest);
+    const flight_number f = n.state.job(transfer_unit);
+    if (f == no_flight) {
+      if (n.state.oldest() != no_flight) return name(c) + " is still at " + action(c, n.state.oldest());
       if (n.state.pc() == n.state.length())
         return name(c) + " has executed everything but never counts as finished: its last instruction is scalar or setbw";
       return name(c) + " stands at instruction " + std::to_string(n.state.pc()) + ", nothing is dispatched: rob_size is 0";
     }
-    std::string text = name(c) + ", " + action(*f);
-    const auto& i = *f->what;
+    std::string text = name(c) + ", " + action(c, f);
+    const auto& i = n.state.instruction(n.state.at(f));
     if (i.op == isa::opcode::send || i.op == isa::opcode::recv) {
       const std::size_t peer = net_.find(i.immediate);
       if (peer == nodes_.size()) return text + ", which does not exist in the program";
@@ -90,9 +91,9 @@ class waiting_cores {
   }
   [[nodiscard]] bool will_signal(std::size_t other, std::int64_t core, std::int32_t event) const {
     const auto& s = nodes_[other].state;
-    const flight* const f = s.job(transfer_unit);
+    const flight_number f = s.job(transfer_unit);
     const auto& stream = s.program().stream;
-    return std::any_of(stream.begin() + (f == nullptr ? std::min(s.pc(), s.length()) : f->pc), stream.end(),
+    return std::any_of(stream.begin() + (f == no_flight ? std::min(s.pc(), s.length()) : s.at(f).pc), stream.end(),
                        [&](const timed_instruction& i) { return i.op == isa::opcode::sync && i.immediate == core && i.select == event; });
   }
 
