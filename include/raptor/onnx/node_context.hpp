@@ -141,8 +141,9 @@ class node_context {
     require(id.valid(), "nothing computes its input \"" + input_name + "\"");
     return id;
   }
-  [[nodiscard]] const model::tensor& operand(std::size_t i) const { return state_.graph.at(input(i)); }
-  [[nodiscard]] const model::tensor& at(tensor_id t) const { return state_.graph.at(t); }
+  // By value: a reference into the graph would not survive the next tensor that is added. The contents are shared.
+  [[nodiscard]] model::tensor operand(std::size_t i) const { return state_.graph.at(input(i)); }
+  [[nodiscard]] model::tensor at(tensor_id t) const { return state_.graph.at(t); }
   /// A copy: adding operators moves the tensors of the graph.
   [[nodiscard]] shape sizes(std::size_t i) const { return operand(i).sizes; }
   /// Contents of an input that must be known at compile time, as integers. Errors: unsupported, where it is computed.
