@@ -206,17 +206,26 @@ class importer {
       for (const auto& input : proto.input())
         if (state_.is_quantized(input) && proto.op_type() != "DequantizeLinear")
           throw error(error_code::unsupported, "its input \"" + input + "\" is quantized and computed at run time; only DequantizeLinear takes that");
+      state_.require_budget();
       node_context context(state_, proto, std::move(from));
       row.convert(context);
       const auto unread = context.unread_attributes();
       if (!unread.empty()) context.unsupported("attribute \"" + unread.front() + "\" is not understood");
       bind_results(proto, context, tensors);
+      charge_folding(proto);
     } catch (const error& e) {
       // What reading a tensor or inferring a shape throws knows a place of its own, but not the node.
       const std::string inner = e.place().empty() || e.place() == place ? std::string() : " (" + e.place() + ")";
       findings_.push_back({e.code(), place, e.what() + inner});
       forget(proto);
     }
+  }
+  /// A node whose result is constant has at least read its operands.
+  void charge_folding(const ::onnx::NodeProto& proto) {
+    for (const auto& output : proto.output())
+      if (const auto t = output.empty() ? tensor_id() : state_.find(output); t.valid() && !state_.graph.at(t).is_constant()) return;
+    for (const auto& input : proto.input())
+      if (const auto t = input.empty() ? tensor_id() : state_.find(input); t.valid()) state_.charge_work(element_count(state_.graph.at(t).sizes));
   }
   [[nodiscard]] const operator_row& row_for(const ::onnx::NodeProto& proto, const model::origin& from) const {
     if (!from.domain.empty()) {

@@ -42,6 +42,7 @@ class import_state {
     const auto* proto = initializer(name);
     if (proto == nullptr) return {};
     const auto id = graph.add_tensor(read_tensor(*proto, folder));
+    read_ = checked::add(read_, element_count(graph.at(id).sizes));
     declare_type(name, proto->data_type());
     bind(name, id);
     return id;
@@ -58,10 +59,22 @@ class import_state {
     declare_type(name, data_type);
   }
   [[nodiscard]] bool is_quantized(const std::string& name) const { return quantized_.find(name) != quantized_.end(); }
-  /// Counts elements that folding creates: a small file must not grow without limit. Errors: capacity.
+  // What constant folding may cost: a small file must not grow or compute without limit, while the weights of a large one may be
+  // reordered or converted some times.
+  /// Counts elements that folding creates. Errors: capacity.
   void charge(std::int64_t elements) {
     folded_ = checked::add(folded_, elements);
-    if (folded_ > (std::int64_t{1} << 26)) throw error(error_code::capacity, "constant folding creates more than 2^26 elements");
+    require_budget();
+  }
+  /// Counts multiply-adds or element moves of folding. Errors: capacity.
+  void charge_work(std::int64_t operations) {
+    worked_ = operations > INT64_MAX - worked_ ? INT64_MAX : worked_ + operations;
+    require_budget();
+  }
+  /// Errors: capacity, where folding has cost too much already.
+  void require_budget() const {
+    if (folded_ > free_elements + 4 * read_) throw error(error_code::capacity, "constant folding creates more than 2^26 elements and four times the weights");
+    if (worked_ > free_work + 64 * read_) throw error(error_code::capacity, "constant folding takes more than 2^29 operations and 64 times the weights");
   }
 
  private:
@@ -69,7 +82,9 @@ class import_state {
   std::map<std::string, std::int32_t> types_;
   std::set<std::string> quantized_;
   std::map<std::string, const ::onnx::TensorProto*> initializers_;
-  std::int64_t folded_ = 0;
+  static constexpr std::int64_t free_elements = std::int64_t{1} << 26, free_work = std::int64_t{1} << 29;
+  std::int64_t read_ = 0;  ///< elements of the file's own tensors so far
+  std::int64_t folded_ = 0, worked_ = 0;
 };
 
 /// One ONNX node while it is converted: typed access to its attributes and operands, and the operators it becomes.
@@ -141,8 +156,9 @@ class node_context {
     require(id.valid(), "nothing computes its input \"" + input_name + "\"");
     return id;
   }
-  [[nodiscard]] const model::tensor& operand(std::size_t i) const { return state_.graph.at(input(i)); }
-  [[nodiscard]] const model::tensor& at(tensor_id t) const { return state_.graph.at(t); }
+  // By value: a reference into the graph would not survive the next tensor that is added. The contents are shared.
+  [[nodiscard]] model::tensor operand(std::size_t i) const { return state_.graph.at(input(i)); }
+  [[nodiscard]] model::tensor at(tensor_id t) const { return state_.graph.at(t); }
   /// A copy: adding operators moves the tensors of the graph.
   [[nodiscard]] shape sizes(std::size_t i) const { return operand(i).sizes; }
   /// Contents of an input that must be known at compile time, as integers. Errors: unsupported, where it is computed.
@@ -192,6 +208,8 @@ class node_context {
     if (constant) {
       std::vector<model::tensor_value> values;
       for (const auto t : inputs) values.push_back({at(t).sizes, at(t).data});
+      const auto work = std::holds_alternative<model::reshape>(op) ? 0 : model::fold_work(op, values, result);
+      if (work <= model::fold_work_limit) state_.charge_work(work);
       if (auto value = model::fold(op, values, result, from_.describe())) {
         if (value->data != values[0].data) state_.charge(element_count(result));
         const auto type = value->data == values[0].data ? at(inputs[0]).type : value->type();
