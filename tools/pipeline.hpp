@@ -58,4 +58,12 @@ using observer = std::function<void(stage, const compilation&)>;
 [[nodiscard]] sim::execution_result execute_image(const memory::image& image, std::span<const std::byte> input,
                                                   const sim::execution_options& options = {});
 
+/// Time and energy of one input without the file system (time_image.cpp), by the exact model and a hardware file.
+struct image_time {
+  double latency_ms = 0, energy_pj = 0;
+  std::string binding;  ///< the resource that was used most
+  std::string skipped;  ///< why there is no time; empty: there is
+};
+[[nodiscard]] image_time time_image(const memory::image& image, const std::filesystem::path& hardware_file);
+
 }  // namespace raptor::tools

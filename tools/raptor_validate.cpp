@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "raptor/memory/widen.hpp"
 #include "raptor/model/reference.hpp"
 #include "raptor/model/reference_compare.hpp"
 #include "tools/common.hpp"
@@ -31,6 +32,7 @@ using tools::po::value;
 struct row {
   std::string model, verdict, reason, layers;
   double absolute = 0, relative = 0, seconds = 0;
+  std::optional<tools::image_time> time = {};
 };
 
 /// Uniform in [−1, 1): the generator's raw bits, so that every machine draws the same.
@@ -108,7 +110,7 @@ std::string compare_layers(const tools::loaded_model& model, const target::pim& 
                            bool details) {
   options.lowering.deliver_intermediates = true;
   const auto compiled = tools::compile_model(model.canonical, chip, options);
-  const auto executed = tools::execute_image(compiled.image, input.bytes);
+  const auto executed = tools::execute_image(memory::widen(compiled.image), input.bytes);
   // A tensor that keeps its name through the rewrites keeps its meaning: the reference is the imported graph. What only the rewrites
   // made is compared with the evaluation of the rewritten graph.
   const auto expected = model::evaluate_tensors(model.imported, input.values);
@@ -168,7 +170,9 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
       for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));
     const auto model = tools::load_model(file, shapes);
     const auto chip = tools::make_target(options);
-    const auto compiled = tools::compile_model(model.canonical, chip, options);
+    auto compiled = tools::compile_model(model.canonical, chip, options);
+    if (!options.target_configuration.empty()) r.time = tools::time_image(compiled.image, options.target_configuration);
+    compiled.image = memory::widen(std::move(compiled.image));  // narrow programs are proven by their 32-bit twins
     const auto input = make_input(model.imported, static_cast<std::uint64_t>(line.get<std::int64_t>("seed")), line.has("input-dir") ? line.get<std::string>("input-dir") : "");
     const auto executed = tools::execute_image(compiled.image, input.bytes);
     const auto expected = opinion ? opinion->evaluate(file, model.imported, input.values) : model::evaluate(model.imported, input.values);
@@ -200,6 +204,10 @@ int run(const tools::command_line& line) {
   const auto flag = [&](const char* name) { return line.has(name) ? std::optional(line.get<std::int64_t>(name)) : std::nullopt; };
   options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
+  options.element_bits = line.get<std::int64_t>("element-bits");
+  const auto effort = line.get<std::int64_t>("effort");
+  if (effort < 0 || effort > 3) throw tools::usage_error("--effort must be from 0 to 3, not " + std::to_string(effort));
+  options.effort = static_cast<int>(effort);
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
@@ -224,11 +232,16 @@ int run(const tools::command_line& line) {
   std::size_t width = 5;
   for (const auto& f : files) width = std::max(width, std::filesystem::path(f).stem().string().size());
   std::cout << fmt::format("{:<{}}  {:<11}  {:>12}  {:>12}  {:>8}\n", "model", width, "verdict", "max abs err", "max rel err", "seconds");
+  const bool timed = !options.target_configuration.empty();
+  if (timed) std::cout << fmt::format("{:{}}  {:>11}  {:>12}  {:>12}  most used\n", "", width, "", "latency ms", "energy mJ");
   std::size_t passed = 0, failed = 0, unsupported = 0;
   for (const auto& file : files) {
     if (tools::shows_progress(line)) std::cerr << "raptor-validate: " << file << "\n";
     const auto r = validate(line, options, file, opinion);
     std::cout << fmt::format("{:<{}}  {:<11}  {:>12.3g}  {:>12.3g}  {:>8.2f}\n", r.model, width, r.verdict, r.absolute, r.relative, r.seconds);
+    if (r.time && r.time->skipped.empty())
+      std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  {:>12.6g}  {}\n", "", width, fmt::format("{} bits", options.element_bits), r.time->latency_ms, r.time->energy_pj * 1e-9, r.time->binding);
+    else if (r.time) std::cout << "      not timed: " << r.time->skipped << "\n";
     if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";
     if (!r.layers.empty()) std::cout << "      " << r.layers << "\n";
     std::cout.flush();
@@ -247,13 +260,15 @@ int main(int argc, char** argv) {
     line.add_positional("models", value<std::vector<std::string>>(), -1);
     tools::po::options_description target("Target");
     target.add_options()("core-count", value<std::int64_t>(), "cores on the chip")("crossbar-size", value<std::int64_t>(), "rows and columns of one crossbar")(
-        "crossbar-count", value<std::int64_t>(), "crossbars in each core")("pim-target-config", value<std::string>(), "hardware configuration in pimsim-nn's JSON format");
+        "crossbar-count", value<std::int64_t>(), "crossbars in each core")("pim-target-config", value<std::string>(), "hardware configuration in pimsim-nn's JSON format; programs are timed too")(
+        "element-bits", value<std::int64_t>()->default_value(32), "32, 16 or 8: narrow programs are timed, and proven by executing their 32-bit twins");
     line.add(target);
     tools::po::options_description planning("Planning");
     planning.add_options()("shape", value<std::vector<std::string>>()->composing(), "NAME=1x3x224x224: shape of a graph input")(
         "pim-disable-spatial-planning", "take the first, dense layout for every operation")("pim-conv-lowering", value<std::string>()->default_value("auto"),
                                                                                             "convolution strategy")(
-        "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)");
+        "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)")(
+        "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried");
     line.add(planning);
     tools::po::options_description comparison("Comparison");
     comparison.add_options()("input-dir", value<std::string>(), "directory with input_0.bin: the raw bytes of all inputs (default: seeded random)")(

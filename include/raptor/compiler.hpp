@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -57,7 +58,13 @@ class basic_compiler {
     c.plan = policy<layout_slot>()(model);
     if (done(stage::planned)) return c;
 
-    c.lowered = lowering::lower_model(model, c.plan, chip, options_, time(), policy<convolution_slot>());
+    // Where the strategies that are fastest take more crossbars than there are, crossbars become dearer.
+    auto options = options_;
+    constexpr int most_rounds = 5;
+    for (int round = 0; round < most_rounds; ++round, options.crossbar_weight = std::max(1.0, 4 * options.crossbar_weight)) {
+      c.lowered = lowering::lower_model(model, c.plan, chip, options, time(), policy<convolution_slot>());
+      if (schedule::total_crossbars(c.lowered.graph, chip) <= checked::multiply(chip.core_count, chip.crossbars_per_core)) break;
+    }
     if (done(stage::lowered)) return c;
 
     c.computes = lowering::merge_trivial(policy<accumulation_slot>()(c.lowered.graph));

@@ -172,13 +172,13 @@ class product_emitter {
     return o;
   }
 
-  /// Scratch is declared when it is first needed. The patch keeps zeros behind the inputs, and a one for the bias row.
+  /// Scratch is declared when it is first needed. The patch begins as zeros, which stay behind the inputs, and a one for the bias row.
   std::uint32_t patch() {
     if (!patch_) {
       patch_ = kernel_.scratch("patch", slices_ * rows_, true);
-      const std::int64_t used = inputs_ - first_, all = slices_ * rows_;
+      // Everything: a product may gather fewer inputs than another one that reads them where they lie.
       kernel_.prologue([&] {
-        if (used < all) kernel_.fill(kernel_.in(*patch_, used), 0, all - used);
+        kernel_.fill(kernel_.in(*patch_), 0, slices_ * rows_);
         if (one_ >= 0) kernel_.fill(kernel_.in(*patch_, one_ - first_), 1, 1);
       });
     }

@@ -332,6 +332,40 @@ inline void pool_planes(context& c, model::vertex v, std::uint32_t x_value, std:
   c.add(v, k);
 }
 
+/// A pool over the whole image, on rows: one compute combines the pixels of each row as it comes, a second one the rows.
+inline void pool_image(context& c, model::vertex v, std::uint32_t x_value, std::uint32_t result, const pool_request& p) {
+  const shape in = c.out.values()[x_value].sizes;
+  const auto channels = in[1];
+  const auto rows = c.intermediate(compute_name(c, v, "rows"), {in[0], channels, in[2], 1}, layout::physical::nhwc_row_strip);
+  // d = a combined with what lies `pixels` further on, pixel by pixel; one pixel: a copy.
+  const auto combine = [&](kernel_builder& k, const operand& to, std::int64_t count, const auto& at) {
+    if (count == 1) k.copy(to, at(0), channels);
+    else k.vector(p.f, to, at(0), at(1), channels);
+    if (count > 2) k.loop(count - 2, [&](const affine& i) { k.vector(p.f, to, to, at(i + 2), channels); });
+  };
+  {
+    kernel_builder k(compute_name(c, v, "rows"), {in[0], in[2]});
+    one_row_a_tile(k);
+    const auto [low, high] = row_box(in);
+    auto out_high = high;
+    out_high[3] = 1;
+    const auto x = k.reads(x_value, low, high), y = k.writes(rows, low, out_high);
+    combine(k, k.at(y, {tile_begin(0), 0, tile_begin(1), 0}), in[3], [&](const affine& w) { return k.at(x, {tile_begin(0), 0, tile_begin(1), w}); });
+    c.add(v, k);
+  }
+  kernel_builder k(compute_name(c, v), {in[0], 1});
+  one_row_a_tile(k);
+  const auto n = tile_begin(0);
+  const auto x = k.reads(rows, {n, 0, 0, 0}, {tile_end(0), channels, in[2], 1}), y = k.writes(result, {n, 0, 0, 0}, {tile_end(0), channels, 1, 1});
+  const operand to = k.at(y, {n, 0, 0, 0});
+  combine(k, to, in[2], [&](const affine& h) { return k.at(x, {n, 0, h, 0}); });
+  if (p.op.kind == model::pool_kind::average) {
+    const auto factor = filled(k, "reciprocal", reciprocal(in[2] * in[3]), channels);
+    k.vector(isa::opcode::vvmul, to, to, k.in(factor), channels);
+  }
+  c.add(v, k);
+}
+
 /// A pool none of whose windows meets the image: one number everywhere. Lanes are the images, or their rows in strips.
 inline void pool_nothing(context& c, model::vertex v, std::uint32_t result, float everywhere) {
   const shape sizes = c.out.values()[result].sizes;
@@ -387,6 +421,8 @@ inline void lower(const model::pool& op, model::vertex v, context& c) {
   const bool max = op.kind == model::pool_kind::max;
   p.f = max ? isa::opcode::vvmax : isa::opcode::vvadd;
   if (max) p.neutral = some_window_is_empty ? std::numeric_limits<float>::lowest() : -std::numeric_limits<float>::infinity();
+  const auto covers = [](const pool_axis& a) { return a.begin == 0 && a.end == 0 && a.kernel == a.in && a.dilation == 1 && a.out == 1; };
+  if (in_rows(c, v) && covers(p.all[0]) && covers(p.all[1]) && in[2] > 1) return detail::pool_image(c, v, row_operand(c, n.inputs[0]), result, p);
   if (in_rows(c, v)) return detail::pool_rows(c, v, row_operand(c, n.inputs[0]), result, p);
   detail::pool_planes(c, v, c.operand(n.inputs[0], layout::physical::dense), result, p);
 }

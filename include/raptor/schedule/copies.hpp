@@ -28,6 +28,15 @@ namespace raptor::schedule {
   return head;
 }
 
+/// Crossbars that one copy of everything occupies.
+[[nodiscard]] inline std::int64_t total_crossbars(const lowering::compute_graph& g, const program::geometry& chip) {
+  const auto head = family_heads(g);
+  std::int64_t sum = 0;
+  for (std::uint32_t v = 0; v < g.size(); ++v)
+    if (head[v] == v) sum = checked::add(sum, crossbars_of(g.at(v), chip));
+  return sum;
+}
+
 /// Predicted time of all tiles of a compute, one after another.
 template <target::chip_target Target>
 [[nodiscard]] picoseconds work_of(const Target& t, const lowering::compute& c, const tile_graph& tiles, std::size_t vertex) {
