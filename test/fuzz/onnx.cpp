@@ -7,6 +7,9 @@
 #include "raptor/model/rewrite.hpp"
 #include "raptor/onnx/import.hpp"
 
+/// What constant folding may make before a model is refused: 2^26 elements of at most 8 bytes.
+constexpr std::int64_t folding_budget = std::int64_t{8} << 26;
+
 /// The onnx package makes its tables of operators at the first use: before anything is counted.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   fuzz::require(::onnx::OpSchemaRegistry::Schema("Relu", 13, "") != nullptr, "the onnx package does not know Relu");
@@ -31,6 +34,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const auto& t : g->tensors())
         if (t.data) bytes += 8 * element_count(t.sizes);
     return 4 * bytes;
-  });
+  }, folding_budget);
   return keep;
 }

@@ -44,9 +44,10 @@ class allocation {
 };
 
 /// Runs a body on an input of `size` bytes. Anything but success or a raptor::error is a finding, and so is a peak of memory
-/// above `factor` times the input plus what the body returns (bytes of the tensors that the input declares) plus `slack`.
+/// above `factor` times the input plus what the body returns (bytes of the tensors that the input declares) plus `slack`. `refused`:
+/// what takes the place of the body's bytes where the input is refused.
 template <class Body>
-void run(std::size_t size, std::int64_t factor, Body body) {
+void run(std::size_t size, std::int64_t factor, Body body, std::int64_t refused = 0) {
   constexpr std::int64_t slack = std::int64_t{1} << 20;
   allocation::start();
   std::int64_t own = 0;
@@ -54,7 +55,7 @@ void run(std::size_t size, std::int64_t factor, Body body) {
     own = body();
   } catch (const raptor::error& e) {
     if (e.code() == raptor::error_code::internal) allocation::fail(std::string("an internal error: ") + e.what() + " (" + e.place() + ")");
-    own = 0;
+    own = refused;
   } catch (const std::exception& e) {
     allocation::fail(std::string("an exception that is no raptor::error: ") + e.what());
   }
