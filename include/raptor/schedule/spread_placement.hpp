@@ -36,12 +36,12 @@ struct spread_placement {
     const auto head = family_heads(g);
     std::vector<std::int64_t> size(g.size());
     std::vector<picoseconds> work(g.size(), 0);  // of the family, at its head
-    std::vector<std::size_t> tiles_of(g.size(), 0), members(g.size(), 0), member(g.size(), 0);
+    std::vector<std::size_t> tiles_of(g.size(), 0);  // of the family, at its head
     std::vector<std::size_t> depth(g.size(), 0);
     std::size_t depths = 1;
     for (lowering::vertex v = 0; v < g.size(); ++v) {
       size[v] = crossbars_of(g.at(v), chip), work[head[v]] += work_of(t, g.at(v), s.graph, v);
-      tiles_of[head[v]] += s.graph.of_compute[v].size(), member[v] = members[head[v]]++;
+      tiles_of[head[v]] += s.graph.of_compute[v].size();
       for (const auto [e, end] = boost::in_edges(v, g.structure()); const auto edge : boost::make_iterator_range(e, end)) {
         const auto p = boost::source(edge, g.structure());
         depth[v] = std::max(depth[v], depth[p] + (size[p] > 0 ? 1 : 0));
@@ -140,18 +140,21 @@ struct spread_placement {
 
     std::vector<double> total(cores, 0);  // load of each core
     for (std::size_t c = 0; c < cores; ++c) total[c] = std::accumulate(load[c].begin(), load[c].end(), 0.0);
-    // Tiles, in topological order of the computes.
-    for (lowering::vertex v = 0; v < g.size(); ++v) {
-      const auto& own = s.graph.of_compute[v];
-      if (size[v] > 0) {
-        const auto& copy_cores = at[head[v]];
-        const auto count = std::min(copy_cores.size(), tiles_of[head[v]]);
-        for (std::size_t i = 0; i < own.size(); ++i)
-          s.place[own[i]].core = copy_cores[bands ? i * count / own.size() : (i * members[head[v]] + member[v]) % count];
-        continue;
+    // Tiles of a family in turn: the first one of each compute, then the second ones; in bands: each compute for itself.
+    std::vector<std::vector<std::pair<std::size_t, std::uint32_t>>> turns(g.size());
+    for (lowering::vertex v = 0; v < g.size(); ++v)
+      for (std::size_t i = 0; size[v] > 0 && i < s.graph.of_compute[v].size(); ++i) turns[head[v]].emplace_back(i, s.graph.of_compute[v][i]);
+    for (const auto v : weighted) {
+      std::sort(turns[v].begin(), turns[v].end());
+      const auto count = std::min(at[v].size(), turns[v].size());
+      for (std::size_t k = 0; k < turns[v].size(); ++k) {
+        const auto [i, tile] = turns[v][k];
+        s.place[tile].core = at[v][bands ? i * count / s.graph.of_compute[tiles[tile].compute].size() : k % count];
       }
-      for (const auto i : own) place_near(t, g, s, i, total, crowd);
     }
+    // Tiles without weights, in topological order of the computes.
+    for (lowering::vertex v = 0; v < g.size(); ++v)
+      for (std::size_t i = 0; size[v] == 0 && i < s.graph.of_compute[v].size(); ++i) place_near(t, g, s, s.graph.of_compute[v][i], total, crowd);
     // Tiles that nobody feeds go to their first consumer.
     std::vector<std::uint32_t> consumer(tiles.size(), static_cast<std::uint32_t>(tiles.size()));
     for (auto i = static_cast<std::uint32_t>(tiles.size()); i-- > 0;)

@@ -52,7 +52,7 @@ namespace detail {
 }  // namespace detail
 
 /// Cuts a tile's body between top-level statements and iterations of top-level loops into parts of about `longest`.
-/// The last part ends behind the body. Cost: O(statements + parts).
+/// The last part ends behind the body; every part takes time. Cost: O(statements + parts).
 template <target::chip_target Target>
 [[nodiscard]] std::vector<atom> atoms_of(const Target& t, const lowering::compute& c, const box& lanes, picoseconds longest) {
   std::vector<atom> result;
@@ -85,6 +85,10 @@ template <target::chip_target Target>
       result.push_back(open);
       open.time = 0;
     }
+  }
+  if (open.time == 0 && !result.empty()) {  // only loops without iterations are left
+    result.back().end = {count, 0};
+    return result;
   }
   open.end = {count, 0};
   open.time = std::max<picoseconds>(open.time, 1);

@@ -1,0 +1,162 @@
+#include "raptor/schedule/rendezvous_order.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tiled_networks.hpp"
+
+using namespace raptor;
+using namespace raptor::test;
+using schedule::cursor;
+using schedule::picoseconds;
+
+namespace {
+
+/// The time of a flow: a message for each row of the image, and moving the pixels one by one where only some channels of them travel.
+template <class Target>
+picoseconds flow_time(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s, const schedule::flow& f) {
+  const auto rows = f.what[0].size() * f.what[2].size(), channels = f.what[1].size(), columns = f.what[3].size();
+  const bool some = channels < g.values()[f.value].sizes[1];
+  return rows * (t.transfer_time(s.place[f.producer].core, f.core, channels * columns) + (some ? columns * t.time(isa::opcode::lmv, channels) : 0));
+}
+
+/// Does an order do everything once, each thing after what it needs, and do its predicted times leave every core one activity at a time?
+template <class Target>
+void check_order(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s, picoseconds atom) {
+  const auto& tiles = s.graph.tiles;
+  const auto cores = t.chip().core_count;
+  schedule::check_schedule(s, cores);
+  const auto flows = schedule::collect_flows(g, s.graph, [&](std::uint32_t tile) { return s.place[tile].core; });
+  CHECK(s.flows == flows.flows);
+  std::vector<std::set<std::uint32_t>> local(tiles.size());
+  for (std::uint32_t i = 0; i < tiles.size(); ++i)
+    for (const auto p : s.graph.producers[i])
+      if (s.place[p].core == s.place[i].core) local[i].insert(p);
+
+  std::vector<cursor> done(tiles.size());
+  std::vector<std::size_t> parts(tiles.size(), 0);
+  std::vector<bool> complete(tiles.size(), false), moved(s.flows.size(), false);
+  // The cores do their own steps as early as they can, in this order; the prediction, in which they may wait, is never earlier.
+  std::vector<picoseconds> clock(static_cast<std::size_t>(cores), 0);
+  std::vector<std::set<std::uint32_t>> open(static_cast<std::size_t>(cores));  // computes in the middle of a tile
+  std::vector<std::uint32_t> begun;
+  for (const auto& x : s.steps) {
+    if (x.what == schedule::step::kind::transfer) {
+      REQUIRE(x.index < s.flows.size());
+      const auto& f = s.flows[x.index];
+      CHECK(!moved[x.index]);
+      CHECK(complete[f.producer]);
+      moved[x.index] = true;
+      auto &from = clock[s.place[f.producer].core], &to = clock[f.core];
+      from = to = std::max(from, to) + flow_time(t, g, s, f);
+      continue;
+    }
+    const auto i = x.index;
+    REQUIRE(i < tiles.size());
+    const auto& c = g.at(tiles[i].compute);
+    const auto core = s.place[i].core;
+    const auto expected = schedule::atoms_of(t, c, tiles[i].lanes, atom);
+    REQUIRE(parts[i] < expected.size());
+    CHECK(x.begin == done[i]);
+    CHECK(x.end == expected[parts[i]].end);
+    if (parts[i] == 0) {
+      begun.push_back(i);
+      for (const auto p : local[i]) CHECK(complete[p]);
+      for (const auto f : flows.of_tile[i]) CHECK(moved[f]);
+      CHECK(open[core].insert(tiles[i].compute).second);  // tiles of one compute share their scratch
+      CHECK(s.place[i].start >= clock[core]);
+    }
+    clock[core] += expected[parts[i]].time;
+    done[i] = x.end;
+    if (++parts[i] < expected.size()) continue;
+    complete[i] = true;
+    open[core].erase(tiles[i].compute);
+    CHECK(s.place[i].finish >= clock[core]);
+  }
+  CHECK(std::count(complete.begin(), complete.end(), true) == static_cast<std::ptrdiff_t>(tiles.size()));
+  CHECK(std::count(moved.begin(), moved.end(), true) == static_cast<std::ptrdiff_t>(s.flows.size()));
+  CHECK(s.order == begun);
+  picoseconds last = 0, before = 0;
+  for (const auto i : s.order) {
+    CHECK(before <= s.place[i].start);
+    before = s.place[i].start;
+    last = std::max(last, s.place[i].finish);
+  }
+  CHECK(s.predicted == last);
+}
+
+}  // namespace
+
+TEST_CASE("random networks on random cores: the order is complete, possible, predicted and repeatable") {
+  std::size_t paused = 0, transfers = 0;
+  for (std::uint32_t seed = 0; seed < 120; ++seed) {
+    CAPTURE(seed);
+    const auto g = layered_network(seed, 3 + seed % 6);
+    const uneven_target t{1 + seed % 5};
+    for (const picoseconds atom : {1, 2000, 1'000'000'000}) {
+      CAPTURE(atom);
+      auto s = scattered(t, g, seed * 7 + 1);
+      const schedule::rendezvous_order order{atom};
+      order(t, g, s);
+      check_order(t, g, s, atom);
+      paused += s.steps.size() - s.flows.size() - s.order.size();
+      transfers += s.flows.size();
+      auto again = scattered(t, g, seed * 7 + 1);
+      order(t, g, again);
+      CHECK(again.steps == s.steps);
+      CHECK(again.order == s.order);
+      // Where tiles have one part, their predicted times are those of the core alone.
+      if (atom < 1'000'000'000) continue;
+      std::map<std::uint32_t, picoseconds> free;
+      for (const auto i : s.order) {
+        CHECK(free[s.place[i].core] <= s.place[i].start);
+        free[s.place[i].core] = s.place[i].finish;
+        CHECK(s.place[i].finish - s.place[i].start == std::max<picoseconds>(1, schedule::tile_time(t, g.at(s.graph.tiles[i].compute), s.graph.tiles[i].lanes)));
+      }
+      // An order that ran before leaves nothing behind.
+      order(t, g, s);
+      CHECK(s.steps == again.steps);
+    }
+  }
+  CHECK(paused > 1000);
+  CHECK(transfers > 1000);
+}
+
+TEST_CASE("what is produced is sent before the producer goes on, which pauses for transfers") {
+  using namespace lowering;
+  compute_graph g;
+  const auto image = [&](const char* name) { return g.add_value({name, {1, 4, 1, 8}, layout::physical::nhwc_row_strip, origin::computed, {}}); };
+  const auto a = image("a"), b = image("b"), y = image("y"), z = image("z"), w = image("w");
+  const auto compute = [&](const char* name, std::vector<std::uint32_t> from, std::uint32_t to, std::int64_t iterations) {
+    kernel_builder k(name, {1, 1});
+    for (const auto v : from) k.reads(v, {0, 0, 0, 0}, {1, 4, 1, 8});
+    k.writes(to, {0, 0, 0, 0}, {1, 4, 1, 8});
+    const auto t = k.scratch("t", 100);
+    k.loop(iterations, [&](const affine&) { k.fill(k.in(t), 0, 90); });
+    g.add_compute(k.take());
+  };
+  // y runs on core 1, the others on core 0. An iteration takes 100 ps, a row that travels 52.
+  compute("a", {}, a, 2), compute("b", {}, b, 30), compute("y", {a}, y, 20), compute("z", {b, y}, z, 2), compute("w", {y}, w, 15);
+  schedule::schedule s;
+  s.graph = schedule::make_tiles(round_target{}, g, {1'000'000, 256});
+  REQUIRE(s.graph.tiles.size() == 5);
+  s.place.resize(5);
+  s.place[2].core = 1;
+  schedule::rendezvous_order{300}(round_target{}, g, s);
+  check_order(round_target{}, g, s, 300);
+  // a has the longest way to the end: itself, y, w and two transfers. Then b in parts of 300, until y is done in the middle of one.
+  CHECK(s.place[0].finish == 200);
+  CHECK(s.place[2].start == 252);
+  CHECK(s.place[2].finish == 2252);
+  CHECK(s.place[1].start == 252);
+  CHECK(s.place[1].finish == 252 + 30 * 100 + 52);
+  CHECK(s.place[4].start == 3304);
+  CHECK(s.place[3].start == 4804);
+  CHECK(s.predicted == 5004);
+  std::vector<std::uint32_t> seen;  // on core 0; flows as 100 and 101
+  for (const auto& x : s.steps)
+    if (x.what == schedule::step::kind::transfer) seen.push_back(100 + x.index);
+    else if (x.index != 2 && (seen.empty() || seen.back() != x.index)) seen.push_back(x.index);
+  CHECK(seen == std::vector<std::uint32_t>{0, 100, 1, 101, 1, 4, 3});
+}
