@@ -153,7 +153,7 @@ TEST_CASE("a directory that breaks a rule is noticed") {
       {"ports", in_config([](auto& j) { j["inputs_sizes"][0] = 4; })},
       {"ports", in_config([](auto& j) { j["inputs_addresses"].push_back(0); })},
       {"ports", in_config([](auto& j) { j["outputs_addresses"][0] = 1 << 30; })},
-      {"weights", in_config([](auto& j) { j["array_group_map"]["core0"][0] = 2; })},
+      {"weights", in_config([](auto& j) { j["array_group_map"]["core0"][0] = j["array_group_map"]["core0"][0].get<int>() + 1; })},
       {"weights", [](const fs::path& d) { fs::copy(d / "weights/w00000.bin", d / "weights/w00099.bin"); }},
       {"weights", [](const fs::path& d) { write(d / "weights/w00099.bin", "none's"); }},
       {"links", [](const fs::path& d) { fs::remove(d / "core_1/group_1.bin"); }},

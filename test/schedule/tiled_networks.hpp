@@ -84,7 +84,7 @@ template <class Target>
   schedule::schedule s;
   s.graph = schedule::make_tiles(t, g, {20'000, 16});
   s.place.resize(s.graph.tiles.size());
-  for (auto& p : s.place) p.core = dice() % static_cast<std::uint32_t>(t.chip().core_count);
+  for (auto& p : s.place) p.core = static_cast<std::uint32_t>(dice() % static_cast<std::uint64_t>(t.chip().core_count));
   return s;
 }
 
