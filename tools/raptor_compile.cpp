@@ -80,6 +80,10 @@ std::string one_of(const tools::command_line& line, const char* name, const std:
   throw tools::usage_error(std::string("--") + name + "=" + given + ": choose one of " + list);
 }
 
+void check_execute_as(const tools::command_line& line) {
+  if (line.has("execute-as")) static_cast<void>(one_of(line, "execute-as", {"f32"}));
+}
+
 tools::compile_options read_options(const tools::command_line& line) {
   tools::compile_options options;
   for (const char* name : {"core-count", "crossbar-size", "crossbar-count", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions"})
@@ -88,13 +92,14 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
   options.element_bits = line.get<std::int64_t>("element-bits");
-  if (line.has("execute-as")) static_cast<void>(one_of(line, "execute-as", {"f32"}));
+  check_execute_as(line);
   options.lowering.convolution = one_of(line, "pim-conv-lowering", {std::begin(conv_strategies), std::end(conv_strategies)});
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
-  options.effort = static_cast<int>(line.get<std::int64_t>("effort"));
-  if (line.get<std::int64_t>("effort") < 0 || line.get<std::int64_t>("effort") > 3) throw tools::usage_error("--effort must be from 0 to 3, not " + std::to_string(line.get<std::int64_t>("effort")));
+  const auto effort = line.get<std::int64_t>("effort");
+  if (effort < 0 || effort > 3) throw tools::usage_error("--effort must be from 0 to 3, not " + std::to_string(effort));
+  options.effort = static_cast<int>(effort);
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   const int stops = static_cast<int>(line.has("EmitSpatial")) + static_cast<int>(line.has("EmitPim")) + static_cast<int>(line.has("EmitPimBufferized")) +
                     static_cast<int>(line.has("EmitPimCodegen"));
@@ -114,6 +119,8 @@ tools::report_options read_report_options(const tools::command_line& line) {
   if (line.has("pim-target-config")) options.configuration = line.get<std::string>("pim-target-config");
   options.given = {{"pim-conv-lowering", line.get<std::string>("pim-conv-lowering")},
                    {"softmax", line.get<std::string>("softmax")},
+                   {"element-bits", std::to_string(line.get<std::int64_t>("element-bits"))},
+                   {"effort", std::to_string(line.get<std::int64_t>("effort"))},
                    {"pim-conv-im2col-max-elements", std::to_string(line.get<std::int64_t>("pim-conv-im2col-max-elements"))},
                    {"pim-conv-stream-chunk-positions", std::to_string(line.get<std::int64_t>("pim-conv-stream-chunk-positions"))},
                    {"pim-disable-spatial-planning", line.has("pim-disable-spatial-planning") ? "true" : "false"}};
@@ -128,7 +135,8 @@ void require_reached(const tools::command_line& line, stage last) {
   };
   for (const auto& [option, from] : {need{"pim-detect-communication-deadlock", stage::realized}, need{"pim-verify-bufferization-copy-freedom", stage::bound},
                                      need{"pim-export-spatial-dataflow", stage::bound}, need{"pim-report-conv-lowering", stage::bound}, need{"graphviz", stage::bound},
-                                     need{"pim-memory-report", stage::image}, need{"pim-emit-json", stage::image}}) {
+                                     need{"pim-memory-report", stage::image}, need{"pim-emit-json", stage::image},
+                                     need{"execute-as", stage::image}}) {
     if (last >= from || !line.given(option)) continue;
     if (const auto* text = boost::any_cast<std::string>(&line.values()[option].value()); text != nullptr && (*text == "none" || *text == "false")) continue;
     const char* stop = last == stage::scheduled ? "EmitSpatial" : last == stage::realized ? "EmitPim" : "EmitPimBufferized";
@@ -201,8 +209,9 @@ int only_codegen(const tools::command_line& line, const progress& report) {
   for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "element-bits", "shape"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program holds its target");
   for (const char* name : {"pim-disable-spatial-planning", "pim-conv-lowering", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions", "dump-stages",
-                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz"})
+                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax", "effort"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program has passed that stage");
+  check_execute_as(line);
   auto input = tools::read_bound(line.get<std::string>("model"));
   report("read " + std::to_string(input.bound.buffers.size()) + " buffers");
   tools::verify_program(input.bound);

@@ -56,6 +56,7 @@ TEST_CASE("a compute graph prints as it reads") {
 }
 
 TEST_CASE("random graphs come back equal") {
+  std::size_t shared = 0;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     const auto g = random_graph(seed);
@@ -63,7 +64,41 @@ TEST_CASE("random graphs come back equal") {
     const auto parsed = lowering::parse_text(form.text);
     CHECK(same_graph(parsed.value, g));
     CHECK(lowering::to_text(parsed.value, parsed.constants).text == form.text);
+    for (lowering::vertex v = 1; v < g.size(); ++v) shared += g.at(v).family >= 0 && g.at(v).family == g.at(v - 1).family;
   }
+  CHECK(shared > 50);
+}
+
+TEST_CASE("families: which computes share their weights") {
+  std::string place;
+  const std::string head = "raptor computes 1\nname \"n\"\nconstant #0 9\nconstant #1 9\n";
+  const auto compute = [](int number, const std::string& family, const std::string& group) {
+    return "compute " + std::to_string(number) + " \"c" + std::to_string(number) + "\" op \"o\" strategy \"s\"" + family + " {\nlanes 4 granule 1 most 0\n" + group + "}\n";
+  };
+  const std::string group = "group rows 3 columns 3 sources #0 {\nblock 0 at 0 0 size 3 3 from 0 by 1 3\n}\n";
+  const std::string same = "group rows 3 columns 3 sources #1 {\nblock 0 at 0 0 size 3 3 from 0 by 1 3\n}\n";  // other constants may hold the same elements
+  const std::string wider = "group rows 3 columns 4 sources #0 {\nblock 0 at 0 0 size 3 3 from 0 by 1 3\n}\n";
+  const std::string moved = "group rows 3 columns 3 sources #0 {\nblock 0 at 0 0 size 3 3 from 1 by 1 3\n}\n";
+  const auto two = [&](const std::string& a, const std::string& b) { return message(head + compute(0, " family 4", a) + compute(1, " node 2 family 4", b), &place); };
+  CHECK(two(group, group) == "accepted");
+  CHECK(two(group, same) == "accepted");
+  CHECK(two("", "") == "accepted");
+  CHECK(message(head + compute(0, " family 4", group) + compute(1, " family 5", wider)) == "accepted");
+  const std::string other = "compute 'c1' has other weights than the first one of its family";
+  CHECK(two(group, wider) == other);
+  CHECK(place == "computes, line 16");
+  CHECK(two(group, moved) == other);
+  CHECK(two(group, group + group) == other);
+  CHECK(two(group, "") == other);
+  CHECK(two("", group) == other);
+  const auto one = [&](const std::string& family) { return message(head + compute(0, family, ""), &place); };
+  CHECK(one(" family 0") == "accepted");
+  CHECK(one(" family 9223372036854775807") == "accepted");
+  CHECK(one(" family -1") == "number -1 is out of range");
+  CHECK(place == "computes, line 5");
+  CHECK(one(" family") == "expected a number before '{'");
+  CHECK(one(" family x") == "expected a number before 'x {'");
+  CHECK(one(" family 1 node 2") == "expected '{' before 'node 2 {'");
 }
 
 TEST_CASE("constants that the caller gives must fit") {

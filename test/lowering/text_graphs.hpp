@@ -82,7 +82,7 @@ namespace raptor::test {
 /// A graph of random shape that uses every field; indices are valid, what it computes makes no sense.
 [[nodiscard]] inline lowering::compute_graph random_graph(std::uint32_t seed, std::size_t computes = 6) {
   using namespace lowering;
-  std::mt19937 dice(seed);
+  std::mt19937 dice(seed), relations(seed + 1);
   const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(dice() % n); };
   compute_graph g;
   g.name = "random\n" + std::to_string(seed);
@@ -128,6 +128,12 @@ namespace raptor::test {
       for (auto blocks = below(4); blocks > 0; --blocks)
         m.blocks.push_back({static_cast<std::uint32_t>(below(static_cast<std::uint32_t>(m.sources.size()))), below(5), below(5), below(5), below(5), below(90), below(20) - 9, below(20) - 9});
       c.groups.push_back(m);
+    }
+    // Families: new ones, and the one of the compute before, with its weights.
+    if (const auto kind = relations() % 3; kind == 0) {
+      c.family = static_cast<std::int64_t>(relations() % 2 == 0 ? i : 1'000'000'000'000 + i);
+    } else if (kind == 1 && i > 0 && g.at(i - 1).family >= 0) {
+      c.family = g.at(i - 1).family, c.groups = g.at(i - 1).groups;
     }
     const auto place = [&](bool may_be_none) {
       operand o;
@@ -193,7 +199,7 @@ namespace raptor::test {
   }
   for (lowering::vertex v = 0; v < a.size(); ++v) {
     const auto &c = a.at(v), &d = b.at(v);
-    if (c.name != d.name || c.op != d.op || c.strategy != d.strategy || c.node != d.node || c.lanes != d.lanes || c.granule != d.granule || c.most != d.most) return false;
+    if (c.name != d.name || c.op != d.op || c.strategy != d.strategy || c.node != d.node || c.family != d.family || c.lanes != d.lanes || c.granule != d.granule || c.most != d.most) return false;
     if (c.accesses.size() != d.accesses.size() || c.temporaries.size() != d.temporaries.size() || c.groups.size() != d.groups.size()) return false;
     for (std::size_t i = 0; i < c.accesses.size(); ++i) {
       const auto &x = c.accesses[i], &y = d.accesses[i];

@@ -8,6 +8,7 @@
 
 #include "../report/scheduled.hpp"
 #include "raptor/communication/realize.hpp"
+#include "raptor/schedule/rendezvous_order.hpp"
 
 using namespace raptor;
 using namespace raptor::test;
@@ -15,7 +16,7 @@ using namespace raptor::test;
 namespace {
 
 bool same_schedule(const schedule::schedule& a, const schedule::schedule& b) {
-  bool same = a.order == b.order && a.predicted == b.predicted && a.graph.of_compute == b.graph.of_compute && a.graph.producers == b.graph.producers &&
+  bool same = a.order == b.order && a.steps == b.steps && a.flows == b.flows && a.predicted == b.predicted && a.graph.of_compute == b.graph.of_compute && a.graph.producers == b.graph.producers &&
               a.place.size() == b.place.size() && a.graph.tiles.size() == b.graph.tiles.size();
   for (std::size_t i = 0; same && i < a.place.size(); ++i) {
     const auto &p = a.place[i], &q = b.place[i];
@@ -23,6 +24,13 @@ bool same_schedule(const schedule::schedule& a, const schedule::schedule& b) {
            a.graph.tiles[i].compute == b.graph.tiles[i].compute && a.graph.tiles[i].lanes == b.graph.tiles[i].lanes;
   }
   return same;
+}
+
+/// spread() with parts of tiles and transfers in one order.
+schedule::schedule stepwise(const lowering::compute_graph& g, schedule::picoseconds atom) {
+  auto s = spread(g);
+  schedule::rendezvous_order{atom}(round_target{}, g, s);
+  return s;
 }
 
 std::string message(const std::string& text, std::string* place = nullptr) {
@@ -78,6 +86,76 @@ TEST_CASE("what is read back can be realized") {
   CHECK(sent == named);
 }
 
+TEST_CASE("parts of tiles and flows in one order read back, and give the same program") {
+  const auto g = small_graph();
+  for (const schedule::picoseconds atom : {1, 60, 1'000'000}) {
+    CAPTURE(atom);
+    const auto s = stepwise(g, atom);
+    const auto form = communication::to_text(g, s);
+    const auto has = [&](const std::string& part) { return form.text.find(part) != form.text.npos; };
+    REQUIRE(s.flows.size() == 4);
+    CHECK(has("\nflow 0 tile 8 value 2 core 1 box 0..1 0..4 0..1 0..8\nflow 1 tile 10 "));
+    CHECK(has("\nstep flow 3\n"));
+    CHECK(has(atom > 60 ? "\nstep tile 0 0:0 2:0\n" : "\nstep tile 0 0:0 0:1\nstep "));
+    CHECK(has("\nstep tile 0 0:4 0:5\n") == (atom <= 60));
+    const auto parsed = communication::parse_spatial(form.text, form.constants);
+    CHECK(same_graph(parsed.computes, g));
+    CHECK(same_schedule(parsed.schedule, s));
+    CHECK(communication::to_text(parsed).text == form.text);
+    CHECK(same_schedule(schedule::parse_text(schedule::to_text(s), g), s));
+    const communication::rendezvous_communication realize;
+    CHECK(program::to_text(realize(g, s, small_chip())).text == program::to_text(realize(parsed.computes, parsed.schedule, small_chip())).text);
+  }
+}
+
+TEST_CASE("wrong flows and steps are errors with their line") {
+  const auto g = small_graph();
+  const auto head = lowering::to_text(g).text;
+  const auto lines = std::count(head.begin(), head.end(), '\n');
+  std::string place;
+  // Two tiles of the convolution, whose kernel is a loop of 6 iterations and a statement.
+  const std::string tiles = "schedule predicted 5\ntile 0 compute 0 lanes 0..1 0..1 core 0 copy 0 stage 0 start 0 finish 4\n"
+                            "tile 1 compute 0 lanes 0..1 1..2 core 1 copy 0 stage 0 start 0 finish 4\n";
+  const auto with = [&](const std::string& rest) { return message(head + tiles + rest, &place); };
+  const std::string flow = "flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..8\n";
+  CHECK(with(flow) == "accepted");
+  CHECK(with(flow + "step tile 0 0:0 0:3\nstep tile 0 0:3 2:0\nstep flow 0\n") == "accepted");
+  CHECK(with("flow 1 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..8\n") == "flows are numbered in order");
+  CHECK(place == "spatial, line " + std::to_string(lines + 4));
+  CHECK(with(flow + flow) == "flows are numbered in order");
+  CHECK(place == "spatial, line " + std::to_string(lines + 5));
+  CHECK(with("flow 0 tile 2 value 1 core 1 box 0..1 0..4 0..1 0..8\n") == "tile 2 of 2");
+  CHECK(with("flow 0 tile 0 value 4 core 1 box 0..1 0..4 0..1 0..8\n") == "the flow is of a value that is not declared");
+  CHECK(with("flow 0 tile 0 value 1 core 0 box 0..1 0..4 0..1 0..8\n") == "the flow goes to the core of its tile");
+  CHECK(with("flow 0 tile 0 value 1 core 99999999 box 0..1 0..4 0..1 0..8\n") == "number 99999999 is out of range");
+  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..9\n") == "the flow is empty or reaches beyond its value");
+  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 1..1 0..8\n") == "the flow is empty or reaches beyond its value");
+  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1\n") == "expected a number before ''");
+  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..8 9\n").find("'9'") != std::string::npos);
+  const auto step = [&](const std::string& rest) { return with(flow + "step " + rest + "\n"); };
+  CHECK(step("flow 0") == "accepted");
+  CHECK(step("flow 1") == "flow 1 of 1");
+  CHECK(place == "spatial, line " + std::to_string(lines + 5));
+  CHECK(step("flow -1") == "number -1 is out of range");
+  CHECK(step("tile 2 0:0 2:0") == "tile 2 of 2");
+  CHECK(step("tile 1 0:5 1:0") == "accepted");
+  CHECK(step("tile 0 0:0 3:0") == "a cursor behind the 2 items of the kernel");
+  CHECK(step("tile 0 0:0 2:1") == "a cursor behind the 2 items of the kernel");
+  CHECK(step("tile 0 0:0 0:6") == "iteration 6 of an item of 6");
+  CHECK(step("tile 0 0:7 2:0") == "iteration 7 of an item of 6");
+  CHECK(step("tile 0 1:1 2:0") == "iteration 1 of an item of 1");
+  CHECK(step("tile 0 0:-1 2:0") == "number -1 is out of range");
+  CHECK(step("tile 0 1:0 0:3") == "the part of a tile ends before it begins");
+  CHECK(step("tile 0 1:0 1:0") == "the part of a tile ends before it begins");
+  CHECK(step("tile 0 0:0") == "expected a number before ''");
+  CHECK(step("tile 0 0 2:0") == "expected ':' before '2:0'");
+  CHECK(step("core 0") == "expected 'tile' before 'core 0'");
+  CHECK(with("step flow 0\n") == "flow 0 of 0");
+  CHECK(with(flow + "step flow 0\n" + "flow 1 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..8\n") == "expected a tile or a transfer");
+  // A kernel without items has one empty part.
+  CHECK_THROWS_AS(static_cast<void>(schedule::parse_text(tiles + flow + "step nothing\n", g)), error);
+}
+
 TEST_CASE("wrong schedules and transfers are errors with their line") {
   const auto g = small_graph();
   const auto head = lowering::to_text(g).text;
@@ -112,9 +190,9 @@ TEST_CASE("wrong schedules and transfers are errors with their line") {
 }
 
 TEST_CASE("no changed byte of a spatial text does harm") {
-  const auto text = communication::to_text(small_graph(), spread(small_graph())).text;
+  const auto text = communication::to_text(small_graph(), stepwise(small_graph(), 60)).text;
   std::mt19937 dice(7);
-  for (int k = 0; k < 2000; ++k) {
+  for (int k = 0; k < 4000; ++k) {
     auto changed = text;
     changed[dice() % changed.size()] = static_cast<char>(dice() % 256);
     try {

@@ -272,3 +272,71 @@ TEST_CASE("planning options choose among programs that all compute the same") {
   }
   CHECK(programs.size() == 3);
 }
+
+TEST_CASE("a narrow program, and its 32-bit twin, which computes what the 32-bit program does") {
+  const temporary_folder folder;
+  fs::create_directory(folder / "in");
+  const auto model = zoo(folder, "lenet5", {"--write-input", folder / "in/input_0.bin"});
+  const auto outputs = [&](const std::string& artifact) {
+    const auto result = run("raptor-sim", {artifact, "--input-dir", folder / "in", "-o", artifact + ".bin"});
+    CAPTURE(result.err);
+    REQUIRE(result.status == 0);
+    const auto bytes = contents(artifact + ".bin");
+    std::vector<float> values(bytes.size() / 4);
+    std::copy_n(bytes.data(), bytes.size(), reinterpret_cast<char*>(values.data()));
+    return values;
+  };
+  const auto instructions = [&](const std::string& artifact) {
+    std::vector<std::size_t> sizes;
+    for (int c = 0; c < 6; ++c) sizes.push_back(contents(artifact + "/core_" + std::to_string(c) + ".pim").size());
+    return sizes;
+  };
+  REQUIRE(run("raptor-compile", strings{model, "-o", folder / "plain"} + small_chip).status == 0);
+  const auto expected = outputs(folder / "plain");
+  for (const std::string bits : {"8", "16"}) {
+    CAPTURE(bits);
+    const auto narrow = folder / ("narrow" + bits), twin = folder / ("twin" + bits), bound = folder / ("bound" + bits), later = folder / ("later" + bits);
+    const strings flags = strings{"--element-bits=" + bits} + small_chip;
+    REQUIRE(run("raptor-compile", strings{model, "-o", narrow} + flags).status == 0);
+    REQUIRE(run("raptor-compile", strings{model, "-o", twin, "--execute-as=f32"} + flags).status == 0);
+    // The narrow program has no arithmetic: it is refused, not executed wrongly.
+    const auto refused = run("raptor-sim", {narrow, "--input-dir", folder / "in"});
+    CHECK(refused.status == 1);
+    CHECK(refused.err.rfind("raptor-sim: error: ", 0) == 0);
+    CHECK(instructions(narrow) == instructions(twin));
+    CHECK(instructions(twin) != instructions(folder / "plain"));  // it is the program of the narrow chip
+    const auto values = outputs(twin);
+    REQUIRE(values.size() == expected.size());
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+    // By way of the bound program, which keeps its width.
+    REQUIRE(run("raptor-compile", strings{model, "-o", bound, "--EmitPimBufferized"} + flags).status == 0);
+    REQUIRE(run("raptor-compile", {bound, "-o", later, "--pim-only-codegen", "--execute-as=f32"}).status == 0);
+    CHECK(snapshot(later) == snapshot(twin));
+    REQUIRE(run("raptor-compile", {bound, "-o", later + "n", "--pim-only-codegen"}).status == 0);
+    CHECK(snapshot(later + "n") == snapshot(narrow));
+  }
+  // In 32 bits there is nothing to widen.
+  REQUIRE(run("raptor-compile", strings{model, "-o", folder / "same", "--execute-as=f32"} + small_chip).status == 0);
+  CHECK(snapshot(folder / "same") == snapshot(folder / "plain"));
+}
+
+TEST_CASE("--effort: every one compiles, the same bytes every time, and more is predicted no slower") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "tiny");
+  const auto predicted = [&](int effort) {
+    const auto option = "--effort=" + std::to_string(effort);
+    for (const char* name : {"a", "b"})
+      REQUIRE(run("raptor-compile", strings{model, "-o", folder / (name + option), "--EmitSpatial", option} + small_chip).status == 0);
+    const auto a = snapshot(folder / ("a" + option));
+    CHECK(a == snapshot(folder / ("b" + option)));
+    const auto& text = a.at("spatial.txt");
+    const auto at = text.find("\nschedule predicted ");
+    REQUIRE(at != std::string::npos);
+    return std::stoll(text.substr(at + 20));
+  };
+  std::vector<long long> times;
+  for (int effort = 0; effort < 4; ++effort) times.push_back(predicted(effort));
+  for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] <= times[i - 1]);
+  REQUIRE(run("raptor-compile", strings{model, "-o", folder / "usual", "--EmitSpatial"} + small_chip).status == 0);
+  CHECK(snapshot(folder / "usual") == snapshot(folder / "a--effort=1"));
+}

@@ -93,6 +93,15 @@ TEST_CASE("mistakes in the command line") {
   for (const std::string name : {"pim-conv-lowering", "pim-memory-report", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax"})
     check_usage_error(compile, model + small_chip + std::vector<std::string>{"--" + name + "=wrong"}, "--" + name + "=wrong");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--EmitSpatial", "--EmitPim"}, "--EmitSpatial");
+  for (const std::string bits : {"0", "7", "64", "-8"}) check_usage_error(compile, model + small_chip + std::vector<std::string>{"--element-bits=" + bits}, "must be 32, 16 or 8");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--element-bits=half"}, "half");
+  for (const std::string effort : {"-1", "4", "9223372036854775807"}) check_usage_error(compile, model + small_chip + std::vector<std::string>{"--effort=" + effort}, "--effort must be from 0 to 3, not " + effort);
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--effort=most"}, "most");
+  for (const std::string mode : {"f16", "F32", "int8"}) {
+    check_usage_error(compile, model + small_chip + std::vector<std::string>{"--execute-as=" + mode}, "--execute-as=" + mode + ": choose one of f32");
+    check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--execute-as=" + mode}, "--execute-as=" + mode);
+  }
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--execute-as="}, "--execute-as");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x"}, "shape");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x=1xx3"}, "shape");
   check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--core-count=4"}, "--pim-only-codegen");
@@ -126,14 +135,14 @@ TEST_CASE("mistakes in the command line") {
   check_usage_error("raptor-zoo", {"tiny", "-o", ""}, "--output must not be empty");
   // What works on a stage that the compilation does not reach.
   for (const std::string stop : {"EmitSpatial", "EmitPim", "EmitPimBufferized"})
-    for (const std::string option : {"pim-emit-json", "pim-memory-report=summary"})
+    for (const std::string option : {"pim-emit-json", "pim-memory-report=summary", "execute-as=f32"})
       check_usage_error(compile, model + small_chip + std::vector<std::string>{"--" + stop, "--" + option}, "has no meaning with --" + stop);
   for (const std::string stop : {"EmitSpatial", "EmitPim"})
     for (const std::string option : {"pim-verify-bufferization-copy-freedom", "pim-export-spatial-dataflow=all", "graphviz=spatial1", "pim-report-conv-lowering=true"})
       check_usage_error(compile, model + small_chip + std::vector<std::string>{"--" + stop, "--" + option}, "has no meaning with --" + stop);
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--EmitSpatial", "--pim-detect-communication-deadlock"}, "has no meaning with --EmitSpatial");
-  check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--pim-conv-lowering=legacy"}, "--pim-only-codegen");
-  check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--graphviz=spatial1"}, "--pim-only-codegen");
+  for (const std::string option : {"pim-conv-lowering=legacy", "graphviz=spatial1", "element-bits=8", "effort=2", "softmax=standard"})
+    check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--" + option}, "has no meaning with --pim-only-codegen");
   check_usage_error("raptor-zoo", {}, "--list");
   check_usage_error("raptor-zoo", {"tiny", "--size=0"}, "--size");
   check_usage_error("raptor-zoo", {"tiny", "--seed=-1"}, "--seed");

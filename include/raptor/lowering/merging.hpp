@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -45,7 +47,7 @@ inline void append(compute& first, compute second) {
   first.op += "+" + second.op;
   for (std::size_t d = 0; d < first.most.size(); ++d) {
     if (first.most[d] == 0 || (second.most[d] != 0 && second.most[d] < first.most[d])) first.most[d] = second.most[d];
-    first.granule[d] = std::max(first.granule[d], second.granule[d]);
+    first.granule[d] = std::lcm(first.granule[d], second.granule[d]);
   }
 }
 
@@ -105,8 +107,9 @@ struct toucher {
       bool exact = false, alone = true;
       for (const auto& a : computes[p].accesses) {
         if (a.mode == access_mode::read) continue;
-        if (a.value == value) exact = writer.accesses == 1 && a.mode == access_mode::assign && a.low == read.low && a.high == read.high;
-        else {
+        if (a.value == value && a.low == read.low && a.high == read.high) {
+          exact = writer.accesses == 1 && a.mode == access_mode::assign;
+        } else {
           const auto own = detail::who_touches(computes, readers[a.value], a, true);
           alone = alone && g.values()[a.value].result < 0 && (own.computes == 0 || (own.computes == 1 && own.vertex == p));
         }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -349,6 +351,7 @@ class compute_reader {
     g.add_value(std::move(v));
   }
   std::uint64_t work = 0;
+  std::map<std::int64_t, vertex> families;  // the first compute of each
   for (; more && r.accept("compute"); more = r.next_line()) {
     if (r.number<std::size_t>() != g.size()) r.fail("computes are numbered 0, 1, ...");
     compute c = compute_reader(r, g, constants).read();
@@ -356,6 +359,14 @@ class compute_reader {
       if (a.mode == access_mode::read)
         for (const auto writer : g.writers(a.value)) work += 1 + boost::out_degree(writer, g.structure());
     if (work > most_edge_work) r.fail("the computes have more dependencies than any network");
+    if (c.family >= 0) {
+      const auto first = families.try_emplace(c.family, g.size()).first->second;
+      const auto same = [](const weight_matrix& a, const weight_matrix& b) {
+        return a.rows == b.rows && a.columns == b.columns && a.sources.size() == b.sources.size() && a.blocks == b.blocks;
+      };
+      if (first != g.size() && !std::equal(c.groups.begin(), c.groups.end(), g.at(first).groups.begin(), g.at(first).groups.end(), same))
+        r.fail("compute '" + c.name + "' has other weights than the first one of its family");
+    }
     g.add_compute(std::move(c));
   }
   return more;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "raptor/lowering/text.hpp"
@@ -91,6 +92,7 @@ inline void write_schedule(text_writer& w, const schedule& s) {
     if (f.value >= g.values().size()) r.fail("the flow is of a value that is not declared");
     r.expect("core");
     f.core = r.number<std::uint32_t>(0, most_cores - 1);
+    if (f.core == s.place[f.producer].core) r.fail("the flow goes to the core of its tile");
     r.expect("box");
     const auto& sizes = g.values()[f.value].sizes;
     f.what = read_box(r, sizes.size());
@@ -107,12 +109,18 @@ inline void write_schedule(text_writer& w, const schedule& s) {
     } else {
       r.expect("tile");
       x.index = tile_number();
-      const auto items = g.at(s.graph.tiles[x.index].compute).body.size();
+      const auto& body = g.at(s.graph.tiles[x.index].compute).body;
+      const auto items = body.size();
+      const auto iterations = [&](std::uint32_t item) {
+        const auto* l = std::get_if<lowering::loop>(&body[item].what);
+        return l == nullptr ? 1 : l->count.evaluate([&](symbol v) { return detail::lane_value(v, s.graph.tiles[x.index].lanes); });
+      };
       for (auto* c : {&x.begin, &x.end}) {
         c->item = r.number<std::uint32_t>();
         r.expect(":");
         c->iteration = r.number<std::int64_t>(0);
         if (c->item > items || (c->item == items && c->iteration > 0)) r.fail("a cursor behind the " + std::to_string(items) + " items of the kernel");
+        if (c->iteration > 0 && c->iteration >= iterations(c->item)) r.fail("iteration " + std::to_string(c->iteration) + " of an item of " + std::to_string(iterations(c->item)));
       }
       if (!(x.begin < x.end) && items > 0) r.fail("the part of a tile ends before it begins");
     }
