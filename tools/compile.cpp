@@ -21,16 +21,22 @@ std::string read_text(const std::string& path) {
 
 /// The lowerings that an effort tries: how much crossbars count, and how long tiles are.
 std::vector<lowering::lowering_options> lowering_variants(const compile_options& options) {
-  if (options.effort < 2) return {options.lowering};
-  const std::vector<double> weights = options.effort == 2 ? std::vector{0.3, 0.0, 1.0} : std::vector{0.3, 0.0, 0.1, 1.0, 2.0};
-  const std::vector<std::int64_t> times = options.effort == 2 ? std::vector<std::int64_t>{20, 12} : std::vector<std::int64_t>{20, 15, 12, 9, 30};
+  if (options.effort == 0) return {options.lowering};
+  struct variant {
+    double crossbar_weight;
+    std::int64_t microseconds;
+  };
+  std::vector<variant> variants{{0.3, 20}, {0.0, 20}, {0.3, 12}};
+  if (options.effort >= 2) variants.insert(variants.end(), {{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
+  if (options.effort >= 3)
+    for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
+      for (const std::int64_t microseconds : {7, 15, 30}) variants.push_back({weight, microseconds});
   std::vector<lowering::lowering_options> result;
-  for (const double weight : weights)
-    for (const auto microseconds : times) {
-      result.push_back(options.lowering);
-      result.back().crossbar_weight = weight;
-      result.back().tile_time = microseconds * 1'000'000;
-    }
+  for (const auto& v : variants) {
+    result.push_back(options.lowering);
+    result.back().crossbar_weight = v.crossbar_weight;
+    result.back().tile_time = v.microseconds * 1'000'000;
+  }
   return result;
 }
 

@@ -39,7 +39,7 @@ struct compile_options {
   std::int64_t element_bits = 32;              ///< of elements and weights; below 32 the program is for time and energy
   lowering::lowering_options lowering;
   bool spatial_planning = true;
-  int effort = 1;  ///< 0: one candidate; 1: several numbers of copies; 2 and 3: several lowerings as well; the best predicted time wins
+  int effort = 1;  ///< 0: one candidate; 1 to 3: more and more lowerings, each with several numbers of copies; the best predicted time wins
   stage last = stage::image;
 };
 using observer = std::function<void(stage, const compilation&)>;

@@ -71,15 +71,17 @@ struct spread_placement {
         for (auto& l : *both) std::fill(l.begin(), l.end(), 0.0);
       for (auto& list : at) list.clear();
     };
-    // Of the cores with room whose load stays within the bound the fullest one. The copies of one family are placed one after another.
-    const auto best_core = [&](lowering::vertex v, double bound) {
+    // Of the cores with room whose load stays within the bound the fullest or the least loaded one. The copies of one family are placed one
+    // after another.
+    const auto best_core = [&](lowering::vertex v, double bound, bool fullest) {
       std::size_t best = cores;
-      std::pair<std::int64_t, double> least;
+      std::pair<double, double> least;
       for (std::size_t c = 0; c < cores; ++c) {
         if (room[c] < size[v] || holds[c] == v + 1) continue;
         const double now = busy[c][depth[v]];
         if (now > 0 && now + share(v) > bound) continue;
-        const std::pair cost{room[c], now};
+        const auto space = static_cast<double>(room[c]);
+        const std::pair cost = fullest ? std::pair{space, now} : std::pair{now, space};
         if (best == cores || cost < least) best = c, least = cost;
       }
       return best;
@@ -92,11 +94,11 @@ struct spread_placement {
     // gives one up.
     double fair = 0;
     for (const auto w : work) fair += static_cast<double>(w) / static_cast<double>(cores);
-    const auto place_all = [&](double bound) {
+    const auto place_all = [&](double bound, bool fullest) {
       clear();
       for (const auto v : weighted)
         for (std::int64_t k = 0; k < planned[v]; ++k) {
-          const auto c = best_core(v, bound);
+          const auto c = best_core(v, bound, fullest);
           if (c == cores) return false;
           put(v, c);
         }
@@ -104,7 +106,8 @@ struct spread_placement {
     };
     const auto place_within = [&] {
       for (const double bound : bounds)
-        if (place_all(bound * fair)) return true;
+        for (const bool fullest : {false, true})
+          if (place_all(bound * fair, fullest)) return true;
       return false;
     };
     while (!place_within()) {
