@@ -246,7 +246,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
       };
       const std::int64_t full = outs.size() / how.pack, rest = outs.size() % how.pack;
       const std::int64_t o0 = block.first_group * s.c() + (how.pack > 1 ? 0 : piece.columns.begin);
-      k.loop(full, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
+      if (full > 0) k.loop(full, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
       if (rest > 0) product.emit(runs_of(full * how.pack, rest), target(full * how.pack, o0), bias, rest * block.groups * s.c());
     }
     if (!strip_out)

@@ -123,7 +123,8 @@ class product_emitter {
   /// The matrix's inputs that this part needs: runs outside need not be given.
   [[nodiscard]] interval inputs() const { return {first_, inputs_}; }
 
-  /// Appends one product. `runs` must cover inputs(), in order. The first `wanted` elements of the result (all where it
+  /// Appends one product. `runs` are in order; matrix rows that none of them gives have weights only in columns beyond `wanted`, and are fed with
+  /// zeros or what an earlier product of the kernel left. The first `wanted` elements of the result (all where it
   /// is 0) go to `out`; where `bias` is given (as many elements) it is added.
   void emit(const std::vector<input_run>& runs, const operand& out, const std::optional<operand>& bias, std::int64_t wanted = 0) {
     if (wanted == 0) wanted = columns_;
@@ -159,11 +160,17 @@ class product_emitter {
     return nullptr;
   }
   void gather(const std::vector<input_run>& runs, interval slice) {
+    const auto needed = intersect(slice, {first_, inputs_});
+    known_.resize(static_cast<std::size_t>(slices_ * rows_), false);
     for (const auto& r : runs) {
-      const auto part = intersect({r.first, r.first + r.length}, intersect(slice, {first_, inputs_}));
+      const auto part = intersect({r.first, r.first + r.length}, needed);
       if (part.empty()) continue;
       kernel_.copy(kernel_.in(patch(), part.begin - first_), advance(r, part.begin - r.first), part.size()).when_outside = r.when_outside;
+      std::fill_n(known_.begin() + (part.begin - first_), part.size(), true);
     }
+    if (needed.empty() || std::all_of(known_.begin() + (needed.begin - first_), known_.begin() + (needed.end - first_), [](bool k) { return k; })) return;
+    kernel_.prologue([&] { kernel_.fill(kernel_.in(patch(), needed.begin - first_), 0, needed.size()); });
+    std::fill_n(known_.begin() + (needed.begin - first_), needed.size(), true);
   }
   /// The operand `elements` further along a run.
   static operand advance(const input_run& run, std::int64_t elements) {
@@ -195,6 +202,7 @@ class product_emitter {
   std::int64_t rows_, columns_, physical_columns_, first_, slices_;
   std::int64_t inputs_ = 0, one_ = -1;
   std::vector<std::uint32_t> groups_;
+  std::vector<bool> known_;  ///< elements of the patch that a product has gathered, or the prologue has cleared
   std::optional<std::uint32_t> patch_, sum_, partial_;
 };
 
