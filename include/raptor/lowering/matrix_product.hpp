@@ -161,16 +161,11 @@ class product_emitter {
   }
   void gather(const std::vector<input_run>& runs, interval slice) {
     const auto needed = intersect(slice, {first_, inputs_});
-    known_.resize(static_cast<std::size_t>(slices_ * rows_), false);
     for (const auto& r : runs) {
       const auto part = intersect({r.first, r.first + r.length}, needed);
       if (part.empty()) continue;
       kernel_.copy(kernel_.in(patch(), part.begin - first_), advance(r, part.begin - r.first), part.size()).when_outside = r.when_outside;
-      std::fill_n(known_.begin() + (part.begin - first_), part.size(), true);
     }
-    if (needed.empty() || std::all_of(known_.begin() + (needed.begin - first_), known_.begin() + (needed.end - first_), [](bool k) { return k; })) return;
-    kernel_.prologue([&] { kernel_.fill(kernel_.in(patch(), needed.begin - first_), 0, needed.size()); });
-    std::fill_n(known_.begin() + (needed.begin - first_), needed.size(), true);
   }
   /// The operand `elements` further along a run.
   static operand advance(const input_run& run, std::int64_t elements) {
@@ -202,7 +197,6 @@ class product_emitter {
   std::int64_t rows_, columns_, physical_columns_, first_, slices_;
   std::int64_t inputs_ = 0, one_ = -1;
   std::vector<std::uint32_t> groups_;
-  std::vector<bool> known_;  ///< elements of the patch that a product has gathered, or the prologue has cleared
   std::optional<std::uint32_t> patch_, sum_, partial_;
 };
 
