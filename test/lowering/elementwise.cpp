@@ -125,3 +125,43 @@ TEST_CASE("what has no instruction is refused with the node's name") {
     }
   }
 }
+
+TEST_CASE("how computes divide the rows of a value") {
+  // Computes that write boxes of an image of 4 channels, 3 rows and 6 columns.
+  struct written {
+    interval channels, columns;
+    lowering::access_mode mode = lowering::access_mode::assign;
+  };
+  const auto divided = [](const std::vector<written>& boxes, bool by_tile = false) {
+    const model::graph graph;
+    const layout::plan plan;
+    const program::geometry chip;
+    const lowering::lowering_options options;
+    lowering::compute_graph computes;
+    lowering::context c(graph, plan, chip, options, [](isa::opcode, std::int64_t n) { return n; }, computes);
+    const auto y = computes.add_value({"y", {1, 4, 3, 6}, rows, lowering::origin::computed, {}});
+    for (const auto& b : boxes) {
+      lowering::kernel_builder k("part", {1, 3});
+      const auto h = lowering::tile_begin(1);
+      k.reads(y, {0, 0, h, 0}, {1, 1, h, 1});  // what is read does not divide
+      k.writes(y, {0, b.channels.begin, h, by_tile ? h : affine(b.columns.begin)}, {1, b.channels.end, h + 1, b.columns.end}, b.mode);
+      computes.add_compute(k.take());
+    }
+    std::vector<std::vector<std::int64_t>> list;
+    for (const auto& p : lowering::detail::row_parts(c, y)) list.push_back({p.channels.begin, p.channels.end, p.columns.begin, p.columns.end});
+    return list;
+  };
+  using parts = std::vector<std::vector<std::int64_t>>;
+  constexpr auto sum = lowering::access_mode::accumulate;
+  CHECK(divided({}) == parts{});
+  CHECK(divided({{{0, 4}, {0, 6}}}) == parts{});
+  CHECK(divided({{{2, 4}, {0, 6}}, {{0, 2}, {0, 6}}}) == parts{{0, 2, 0, 6}, {2, 4, 0, 6}});
+  CHECK(divided({{{0, 4}, {4, 6}}, {{0, 4}, {0, 1}}, {{0, 4}, {1, 4}}}) == parts{{0, 4, 0, 1}, {0, 4, 1, 4}, {0, 4, 4, 6}});
+  CHECK(divided({{{0, 2}, {3, 6}}, {{2, 4}, {0, 6}}, {{0, 2}, {0, 3}}}) == parts{{0, 2, 0, 3}, {0, 2, 3, 6}, {2, 4, 0, 6}});
+  // Not the whole row, sums of several, and boxes that depend on the tile are no division.
+  CHECK(divided({{{0, 2}, {0, 6}}, {{2, 3}, {0, 6}}}) == parts{});
+  CHECK(divided({{{0, 4}, {0, 6}, sum}, {{0, 4}, {0, 6}, sum}}) == parts{});
+  CHECK(divided({{{0, 2}, {0, 6}, sum}, {{0, 2}, {0, 6}, sum}}) == parts{});
+  CHECK(divided({{{0, 2}, {0, 6}, sum}, {{2, 4}, {0, 6}, sum}, {{0, 2}, {0, 6}, sum}, {{2, 4}, {0, 6}, sum}}) == parts{});
+  CHECK(divided({{{0, 4}, {0, 3}}, {{0, 4}, {3, 6}}}, true) == parts{});
+}
