@@ -1,7 +1,7 @@
 // A hardware configuration and the network file it names, as the compiler and as the simulator read them.
 #include "support.hpp"
 
-#include "raptor/sim/timing_input.hpp"
+#include "raptor/sim/timing_hardware.hpp"
 #include "raptor/target/configuration_json.hpp"
 #include "raptor/target/pim.hpp"
 
