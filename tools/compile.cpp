@@ -1,10 +1,12 @@
 #include "tools/pipeline.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "raptor/target/configuration_json.hpp"
@@ -65,21 +67,32 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     if (options.spatial_planning) return basic_compiler(chip, policies, lowering).compile(canonical, last, watch);
     return basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), lowering).compile(canonical, last, watch);
   };
-  lowering::lowering_options best = options.lowering;
-  const auto variants = lowering_variants(options);
+  // The best predicted first; where it turns out not to fit (local memory is known last), the next best.
+  auto variants = lowering_variants(options);
   if (variants.size() > 1) {
-    std::optional<schedule::picoseconds> least;
-    const auto nothing = [](stage, const compilation&) {};
-    for (const auto& variant : variants) {
+    using predicted = std::pair<schedule::picoseconds, std::size_t>;
+    std::vector<predicted> ranking;
+    const std::function<void(stage, const compilation&)> nothing = [](stage, const compilation&) {};
+    for (std::size_t i = 0; i < variants.size(); ++i) {
       try {
-        const auto predicted = compile(variant, stage::scheduled, std::function<void(stage, const compilation&)>(nothing)).schedule.predicted;
-        if (!least || predicted < *least) least = predicted, best = variant;
+        ranking.emplace_back(compile(variants[i], stage::scheduled, nothing).schedule.predicted, i);
       } catch (const error& e) {
         if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
       }
     }
+    std::sort(ranking.begin(), ranking.end());
+    std::vector<lowering::lowering_options> sorted;
+    for (const auto& [time, i] : ranking) sorted.push_back(variants[i]);
+    if (!sorted.empty()) variants = std::move(sorted);
   }
-  return compile(best, options.last, std::function<void(stage, const compilation&)>(watched));
+  for (std::size_t i = 0; i + 1 < variants.size(); ++i) {
+    try {
+      return compile(variants[i], options.last, std::function<void(stage, const compilation&)>(watched));
+    } catch (const error& e) {
+      if (e.code() != error_code::capacity) throw;
+    }
+  }
+  return compile(variants.back(), options.last, std::function<void(stage, const compilation&)>(watched));
 }
 
 }  // namespace raptor::tools
