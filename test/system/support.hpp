@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 #include <onnx/onnx_pb.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "../dice.hpp"
+#include "../temporary_folder.hpp"
 #include "raptor/model/reference.hpp"
 #include "raptor/onnx/builder.hpp"
 #include "raptor/onnx/zoo.hpp"
@@ -23,25 +24,8 @@
 
 namespace system_test {
 
-/// A folder of its own that is removed at the end.
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "raptor_test_XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  ~temporary_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
+using raptor_test::dice;
+using raptor_test::temporary_folder;
 
 inline raptor::tools::loaded_model load(const onnx::ModelProto& proto) {
   const temporary_folder folder;
@@ -63,19 +47,6 @@ inline std::vector<float> numbers(std::int64_t count, std::uint32_t seed) {
   }
   return result;
 }
-
-/// Draws that are the same everywhere.
-class dice {
- public:
-  explicit dice(std::uint32_t seed) : state_(seed * 2654435761u + 12345u) {}
-  std::int64_t operator()(std::int64_t low, std::int64_t high) {
-    state_ = state_ * 1664525u + 1013904223u;
-    return low + static_cast<std::int64_t>((state_ >> 9) % static_cast<std::uint32_t>(high - low + 1));
-  }
-
- private:
-  std::uint32_t state_;
-};
 
 /// Executes a compiled image and compares all outputs with the reference evaluator on the imported graph.
 /// Returns the largest error as a part of the largest output.

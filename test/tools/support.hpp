@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,8 +12,9 @@
 #include <map>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <vector>
+
+#include "../temporary_folder.hpp"
 
 /// Runs the built tools as a user does.
 namespace tools_test {
@@ -39,32 +39,17 @@ inline void write(const fs::path& file, const std::string& bytes) { std::ofstrea
   return files;
 }
 
-/// A folder of its own that is removed at the end.
-class temporary_folder {
+/// As raptor_test::temporary_folder, with names as command lines take them.
+class temporary_folder : public raptor_test::temporary_folder {
  public:
-  temporary_folder() {
-    std::string pattern = (fs::temp_directory_path() / "raptor_tools_XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  ~temporary_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return (path() / name).string(); }
   /// Names of what lies directly in it.
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> result;
-    for (const auto& entry : fs::directory_iterator(path_)) result.push_back(entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator(path())) result.push_back(entry.path().filename().string());
     std::sort(result.begin(), result.end());
     return result;
   }
-
- private:
-  fs::path path_;
 };
 
 struct outcome {
