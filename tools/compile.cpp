@@ -50,6 +50,11 @@ lowering::softmax_lowering parse_softmax(const std::string& text) {
   throw error(error_code::usage, "--softmax=" + text + ": choose one of vsoftmax, standard");
 }
 
+int checked_effort(std::int64_t effort) {
+  if (effort < 0 || effort > 3) throw error(error_code::usage, "--effort must be from 0 to 3, not " + std::to_string(effort));
+  return static_cast<int>(effort);
+}
+
 target::pim make_target(const compile_options& options) {
   std::optional<target::configuration> configuration;
   if (!options.target_configuration.empty()) configuration = target::read_configuration(options.target_configuration.string(), read_text);

@@ -46,6 +46,8 @@ using observer = std::function<void(stage, const compilation&)>;
 
 /// "vsoftmax" or "standard". Errors: usage.
 [[nodiscard]] lowering::softmax_lowering parse_softmax(const std::string& text);
+/// 0 to 3. Errors: usage.
+[[nodiscard]] int checked_effort(std::int64_t effort);
 [[nodiscard]] target::pim make_target(const compile_options& options);
 /// Compiles a canonical model. Errors: those of basic_compiler.
 [[nodiscard]] compilation compile_model(const model::graph& canonical, const target::pim& chip, const compile_options& options,

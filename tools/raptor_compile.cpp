@@ -97,9 +97,7 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
-  const auto effort = line.get<std::int64_t>("effort");
-  if (effort < 0 || effort > 3) throw tools::usage_error("--effort must be from 0 to 3, not " + std::to_string(effort));
-  options.effort = static_cast<int>(effort);
+  options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   const int stops = static_cast<int>(line.has("EmitSpatial")) + static_cast<int>(line.has("EmitPim")) + static_cast<int>(line.has("EmitPimBufferized")) +
                     static_cast<int>(line.has("EmitPimCodegen"));

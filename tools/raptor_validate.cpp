@@ -205,9 +205,7 @@ int run(const tools::command_line& line) {
   options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
   options.element_bits = line.get<std::int64_t>("element-bits");
-  const auto effort = line.get<std::int64_t>("effort");
-  if (effort < 0 || effort > 3) throw tools::usage_error("--effort must be from 0 to 3, not " + std::to_string(effort));
-  options.effort = static_cast<int>(effort);
+  options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));

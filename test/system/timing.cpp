@@ -2,9 +2,11 @@
 #include "support.hpp"
 
 #include <iostream>
+#include <optional>
 
 #include "../timing/cross_core.hpp"
 #include "raptor/emit/artifact.hpp"
+#include "raptor/sim/timing_from_emitted.hpp"
 #include "raptor/sim/timing_hardware.hpp"
 #include "raptor/sim/timing_input.hpp"
 #include "raptor/sim/timing_model/chip.hpp"
@@ -15,32 +17,25 @@ namespace timing = sim::timing;
 
 namespace {
 
-timing::timed_program timed(const memory::image& image) {
-  const auto built = emit::build(image);
-  timing::timed_program program;
-  for (std::size_t c = 0; c < built.streams.size(); ++c) {
-    timing::timed_core core;
-    core.id = static_cast<std::int64_t>(c);
-    std::vector<timing::timed_instruction> list;
-    for (const auto& i : built.streams[c]) list.push_back(timing::from_record(i));
-    core.stream = timing::timed_stream(list);
-    for (const auto& g : built.groups[c]) core.groups.push_back(g.crossbars);
-    timing::input_parts::check_core(core);
-    program.cores.push_back(std::move(core));
+/// The 144-core chip of shared/targets, with its network; none, and a line that says so, where the folder is absent.
+std::optional<target::configuration> p144(tools::compile_options& options) {
+  const auto file = std::filesystem::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets" / "p144.json";
+  if (!std::filesystem::exists(file)) {
+    std::cout << "SKIPPED: the folder shared/targets is absent\n";
+    return std::nullopt;
   }
-  return program;
+  options.target_configuration = file;
+  auto hardware = timing::read_hardware(file);
+  timing::read_network(hardware, file.parent_path());
+  return hardware;
 }
 
 }  // namespace
 
 TEST_CASE("time and energy of compiled networks on the 144-core chip") {
-  const auto file = std::filesystem::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets" / "p144.json";
-  if (!std::filesystem::exists(file)) {
-    std::cout << "SKIPPED: the folder shared/targets is absent\n";
-    return;
-  }
-  auto hardware = timing::read_hardware(file);
-  timing::read_network(hardware, file.parent_path());
+  tools::compile_options options;
+  const auto hardware = p144(options);
+  if (!hardware) return;
   struct expectation {
     const char* network;
     std::int64_t size, bits;
@@ -55,11 +50,10 @@ TEST_CASE("time and energy of compiled networks on the 144-core chip") {
                         expectation{"mobilenetv2", 64, 16, 2.876237, 6611839792.360001, local_memory}}) {
     const std::string network = e.network;
     CAPTURE(network);
-    tools::compile_options options;
-    options.target_configuration = file;
     options.element_bits = e.bits;
-    const auto program = timed(compile(load_network(e.network, e.size), options).image);
-    const auto result = timing::chip(program, hardware).run();
+    const auto image = compile(load_network(e.network, e.size), options).image;
+    const auto program = timing::timed_from_emitted(image, timing::emitted_streams(image));
+    const auto result = timing::chip(program, *hardware).run();
     CHECK(result.latency_ms == doctest::Approx(e.latency_ms).epsilon(1e-12));
     CHECK(result.energy_pj == doctest::Approx(e.energy_pj).epsilon(1e-12));
     CHECK(result.binding == e.binding);
@@ -84,22 +78,16 @@ TEST_CASE("a program with an instruction that pimsim-nn does not support is not 
 }
 
 TEST_CASE("functional and timing simulation of compiled networks agree on the order of all cross-core events") {
-  const auto file = std::filesystem::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets" / "p144.json";
-  if (!std::filesystem::exists(file)) {
-    std::cout << "SKIPPED: the folder shared/targets is absent\n";
-    return;
-  }
-  auto hardware = timing::read_hardware(file);
-  timing::read_network(hardware, file.parent_path());
+  tools::compile_options options;
+  const auto hardware = p144(options);
+  if (!hardware) return;
   for (const char* name : {"tiny", "demo", "lenet5"}) {
     const std::string network = name;
     CAPTURE(network);
-    tools::compile_options options;
-    options.target_configuration = file;
     const auto program = tools::load_image(compile(load_network(name, 0), options).image);
     const std::vector<std::byte> input(static_cast<std::size_t>(sim::total_size(program.inputs)));
     const auto functional = cross_core::functional_events(program, input);
     CHECK(functional.pairs.size() > 10);
-    CHECK(functional == cross_core::timed_events(program, hardware));
+    CHECK(functional == cross_core::timed_events(program, *hardware));
   }
 }

@@ -102,9 +102,7 @@ struct observer : raptor::sim::timing::no_observer {
 inline raptor::sim::timing::timed_program timed(const raptor::sim::loaded_program& p) {
   raptor::sim::timing::timed_program result;
   for (std::size_t c = 0; c < p.cores.size(); ++c) {
-    std::vector<raptor::sim::timing::timed_instruction> list;
-    for (const auto& i : p.cores[c].stream) list.push_back(raptor::sim::timing::from_record(i));
-    raptor::sim::timing::timed_core core{static_cast<std::int64_t>(c), raptor::sim::timing::timed_stream(list), {}};
+    raptor::sim::timing::timed_core core{static_cast<std::int64_t>(c), raptor::sim::timing::from_records(p.cores[c].stream), {}};
     for (const auto& g : p.cores[c].groups) core.groups.push_back(g.crossbars);
     result.cores.push_back(std::move(core));
   }

@@ -103,6 +103,13 @@ class timed_stream {
   std::size_t count_ = 0;
 };
 
+/// A stream from binary records. Requires: as from_record.
+[[nodiscard]] inline timed_stream from_records(const std::vector<isa::instruction>& records) {
+  timed_stream stream(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) stream.data()[i] = from_record(records[i]);
+  return stream;
+}
+
 /// One core that exists in the program.
 struct timed_core {
   std::int64_t id = 0;
