@@ -25,31 +25,18 @@ struct transfer {
 /// By producing tile, in the order in which they are sent: by first use, then receiver, then value.
 using transfer_lists = std::vector<std::vector<transfer>>;
 
-/// The transfers of a schedule whose channels are point to point: every (producing tile, value, receiving core) once.
+/// The transfers of a schedule whose channels are point to point: its flows, with where they are needed first.
 ///
 /// Requires: a schedule that check_schedule accepts. Cost: O(dependencies × accesses). Deterministic.
 [[nodiscard]] inline transfer_lists collect_transfers(const lowering::compute_graph& computes, const schedule::schedule& s) {
+  const auto needed = schedule::collect_flows(computes, s.graph, [&](std::uint32_t tile) { return s.place[tile].core; });
+  std::vector<std::size_t> first_use(needed.flows.size(), s.order.size());
+  for (std::size_t position = s.order.size(); position-- > 0;)
+    for (const auto f : needed.of_tile[s.order[position]]) first_use[f] = position;
   transfer_lists result(s.graph.tiles.size());
-  const auto compute_of = [&](std::uint32_t tile) -> const lowering::compute& { return computes.at(s.graph.tiles[tile].compute); };
-  for (std::size_t position = 0; position < s.order.size(); ++position) {
-    const auto tile = s.order[position];
-    const auto core = s.place[tile].core;
-    for (const auto& a : compute_of(tile).accesses) {
-      if (a.mode != lowering::access_mode::read || computes.values()[a.value].from != lowering::origin::computed) continue;
-      const box needed = intersect(schedule::box_of(a, s.graph.tiles[tile].lanes), whole(computes.values()[a.value].sizes));
-      for (const auto producer : s.graph.producers[tile]) {
-        if (s.place[producer].core == core) continue;
-        for (const auto& w : compute_of(producer).accesses) {
-          if (w.mode == lowering::access_mode::read || w.value != a.value) continue;
-          const box part = intersect(needed, schedule::box_of(w, s.graph.tiles[producer].lanes));
-          if (is_empty(part)) continue;
-          auto& list = result[producer];
-          const auto at = std::find_if(list.begin(), list.end(), [&](const transfer& t) { return t.value == a.value && t.core == core; });
-          if (at == list.end()) list.push_back({a.value, core, position, part});
-          else at->what = hull(at->what, part);
-        }
-      }
-    }
+  for (std::size_t f = 0; f < needed.flows.size(); ++f) {
+    const auto& flow = needed.flows[f];
+    result[flow.producer].push_back({flow.value, flow.core, first_use[f], flow.what});
   }
   for (auto& list : result)
     std::sort(list.begin(), list.end(), [](const transfer& a, const transfer& b) {

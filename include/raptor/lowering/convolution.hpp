@@ -141,120 +141,120 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
   if (strip_in && strip_out) stretches = cut_row(c, s, how.pack, matrices);
 
   for (std::size_t p = 0; p < parts.size(); ++p) {
-   const auto family = c.new_family();
-   for (std::size_t stretch = 0; stretch < stretches.size(); ++stretch) {
-    const auto& part = parts[p];
-    const auto& outs = stretches[stretch];
-    kernel_builder k(how.name + (parts.size() > 1 ? "." + std::to_string(p) : "") + (stretches.size() > 1 ? "[" + std::to_string(stretch) + "]" : ""),
-                     {s.batch, s.out_height});
-    k.current().most = {1, 1};
-    k.current().family = family;
-    const affine n = tile_begin(0), oh = tile_begin(1);
+    const auto family = c.new_family();
+    for (std::size_t stretch = 0; stretch < stretches.size(); ++stretch) {
+      const auto& part = parts[p];
+      const auto& outs = stretches[stretch];
+      kernel_builder k(how.name + (parts.size() > 1 ? "." + std::to_string(p) : "") + (stretches.size() > 1 ? "[" + std::to_string(stretch) + "]" : ""),
+                       {s.batch, s.out_height});
+      k.current().most = {1, 1};
+      k.current().family = family;
+      const affine n = tile_begin(0), oh = tile_begin(1);
 
-    // Which kernel rows and channels the part needs.
-    interval kernel_rows{s.kernel_h, 0}, channels{s.channels, 0}, out_channels{s.out_channels, 0};
-    bool accumulates = false;
-    for (const auto& piece : part) {
-      const auto& block = blocks[piece.matrix];
-      const std::int64_t row = s.kernel_w * block.groups * s.group_inputs();
-      const std::int64_t first = piece.slices.begin * c.chip.crossbar_rows;
-      const std::int64_t last = std::min(inputs[piece.matrix], piece.slices.end * c.chip.crossbar_rows);
-      const bool whole_window = how.pack > 1 || first >= last;
-      const interval needed = whole_window ? interval{0, s.kernel_h} : interval{first / row, checked::divide_up(last, row)};
-      kernel_rows = {std::min(kernel_rows.begin, needed.begin), std::max(kernel_rows.end, needed.end)};
-      const std::int64_t c0 = block.first_group * s.group_inputs(), o0 = block.first_group * s.c();
-      channels = {std::min(channels.begin, c0), std::max(channels.end, c0 + block.groups * s.group_inputs())};
-      const std::int64_t out0 = how.pack > 1 ? 0 : piece.columns.begin;
-      const std::int64_t out1 = how.pack > 1 ? block.groups * s.c() : piece.columns.end;
-      out_channels = {std::min(out_channels.begin, o0 + out0), std::max(out_channels.end, o0 + out1)};
-      accumulates = accumulates || piece.slices.size() < checked::divide_up(matrices[piece.matrix].rows, c.chip.crossbar_rows);
-    }
-    const affine h0 = oh * s.stride_h - s.pad_top;
-    const std::int64_t w0 = outs.begin * s.stride_w - s.pad_left, padded = (outs.size() - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-    // A dense image is read inside its bounds only: rows are padded in the gathered copy.
-    const interval columns = strip_in ? interval{w0, w0 + padded} : interval{0, s.width};
-    const auto in = k.reads(how.x, {n, channels.begin, h0 + kernel_rows.begin * s.dilation_h, columns.begin},
-                            {n + tile_extent(0), channels.end, h0 + (kernel_rows.end - 1) * s.dilation_h + tile_extent(1), columns.end});
-    const auto out = k.writes(how.y, {n, out_channels.begin, oh, outs.begin}, {n + tile_extent(0), out_channels.end, oh + tile_extent(1), outs.end},
-                              accumulates ? access_mode::accumulate : access_mode::assign);
-
-    // Dense input: the needed rows, W × C with their horizontal padding.
-    std::uint32_t rows = 0;
-    const std::int64_t row_elements = padded * channels.size();
-    if (!strip_in) {
-      rows = k.scratch("rows", kernel_rows.size() * row_elements, true);
-      k.prologue([&] { k.fill(k.in(rows), 0, kernel_rows.size() * row_elements); });
-      const std::int64_t first = std::max<std::int64_t>(0, -w0), last = std::min(padded, s.width - w0);
-      for (std::int64_t r = kernel_rows.begin; r < kernel_rows.end; ++r) {
-        const affine row_start = (r - kernel_rows.begin) * row_elements;
-        if (last > first)
-          k.loop(last - first, [&](const affine& i) {
-            auto& gather = k.gather(k.in(rows, row_start + (i + first) * channels.size()),
-                                    k.at(in, {n, channels.begin, h0 + r * s.dilation_h, i + (w0 + first)}), channels.size(), 1, 1);
-            gather.when_outside = outside::zero;
-          });
+      // Which kernel rows and channels the part needs.
+      interval kernel_rows{s.kernel_h, 0}, channels{s.channels, 0}, out_channels{s.out_channels, 0};
+      bool accumulates = false;
+      for (const auto& piece : part) {
+        const auto& block = blocks[piece.matrix];
+        const std::int64_t row = s.kernel_w * block.groups * s.group_inputs();
+        const std::int64_t first = piece.slices.begin * c.chip.crossbar_rows;
+        const std::int64_t last = std::min(inputs[piece.matrix], piece.slices.end * c.chip.crossbar_rows);
+        const bool whole_window = how.pack > 1 || first >= last;
+        const interval needed = whole_window ? interval{0, s.kernel_h} : interval{first / row, checked::divide_up(last, row)};
+        kernel_rows = {std::min(kernel_rows.begin, needed.begin), std::max(kernel_rows.end, needed.end)};
+        const std::int64_t c0 = block.first_group * s.group_inputs(), o0 = block.first_group * s.c();
+        channels = {std::min(channels.begin, c0), std::max(channels.end, c0 + block.groups * s.group_inputs())};
+        const std::int64_t out0 = how.pack > 1 ? 0 : piece.columns.begin;
+        const std::int64_t out1 = how.pack > 1 ? block.groups * s.c() : piece.columns.end;
+        out_channels = {std::min(out_channels.begin, o0 + out0), std::max(out_channels.end, o0 + out1)};
+        accumulates = accumulates || piece.slices.size() < checked::divide_up(matrices[piece.matrix].rows, c.chip.crossbar_rows);
       }
-    }
-    const auto source = [&](std::int64_t r, const affine& w, std::int64_t channel) -> operand {
-      if (strip_in) return k.at(in, {n, channel, h0 + r * s.dilation_h, w + w0});
-      return k.in(rows, (r - kernel_rows.begin) * row_elements + w * channels.size() + (channel - channels.begin));
-    };
-    std::uint32_t result_row = 0;
-    if (!strip_out) result_row = k.scratch("result", s.out_width * out_channels.size());
-    const auto target = [&](const affine& ow, std::int64_t channel) -> operand {
-      if (strip_out) return k.at(out, {n, channel, oh, ow + outs.begin});
-      return k.in(result_row, ow * out_channels.size() + (channel - out_channels.begin));
-    };
+      const affine h0 = oh * s.stride_h - s.pad_top;
+      const std::int64_t w0 = outs.begin * s.stride_w - s.pad_left, padded = (outs.size() - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+      // A dense image is read inside its bounds only: rows are padded in the gathered copy.
+      const interval columns = strip_in ? interval{w0, w0 + padded} : interval{0, s.width};
+      const auto in = k.reads(how.x, {n, channels.begin, h0 + kernel_rows.begin * s.dilation_h, columns.begin},
+                              {n + tile_extent(0), channels.end, h0 + (kernel_rows.end - 1) * s.dilation_h + tile_extent(1), columns.end});
+      const auto out = k.writes(how.y, {n, out_channels.begin, oh, outs.begin}, {n + tile_extent(0), out_channels.end, oh + tile_extent(1), outs.end},
+                                accumulates ? access_mode::accumulate : access_mode::assign);
 
-    for (const auto& piece : part) {
-      const auto& block = blocks[piece.matrix];
-      const std::int64_t block_inputs = block.groups * s.group_inputs(), c0 = block.first_group * s.group_inputs();
-      const std::int64_t window = s.taps() * block_inputs;
-      const bool contiguous = s.dilation_w == 1 && block_inputs == channels.size() && (!strip_in || block_inputs == s.channels);
-      product_emitter product(k, c.chip, matrices[piece.matrix], inputs[piece.matrix], piece);
-
-      // The bias, where it is no crossbar row: the piece with the first slice adds it.
-      std::optional<operand> bias;
-      if (has_bias && !bias_inside[piece.matrix] && piece.slices.begin == 0) {
-        const std::int64_t per_window = block.groups * s.c();
-        std::vector<float> repeated;
-        for (std::int64_t i = 0; i < how.pack; ++i)
-          for (std::int64_t j = 0; j < per_window; ++j)
-            repeated.push_back(how.bias->floats().at(static_cast<std::size_t>(block.first_group * s.c() + j)));
-        const auto value = c.constant(k.current().name + ".bias", {how.pack * per_window}, std::move(repeated));
-        const auto access = k.reads(value, {piece.columns.begin}, {piece.columns.end});
-        bias = k.at(access, {piece.columns.begin});
-      }
-
-      // Runs of `windows` windows from position `ow` on.
-      const auto runs_of = [&](const affine& ow, std::int64_t windows) {
-        std::vector<input_run> runs;
-        if (how.shared) {
-          const std::int64_t row = shared_pixels(s, how.pack) * s.channels;
-          for (std::int64_t r = 0; r < s.kernel_h; ++r)
-            runs.push_back({r * row, shared_pixels(s, windows) * s.channels, source(r, ow * s.stride_w, 0), 1, strip_in ? outside::zero : outside::never});
-          return runs;
+      // Dense input: the needed rows, W × C with their horizontal padding.
+      std::uint32_t rows = 0;
+      const std::int64_t row_elements = padded * channels.size();
+      if (!strip_in) {
+        rows = k.scratch("rows", kernel_rows.size() * row_elements, true);
+        k.prologue([&] { k.fill(k.in(rows), 0, kernel_rows.size() * row_elements); });
+        const std::int64_t first = std::max<std::int64_t>(0, -w0), last = std::min(padded, s.width - w0);
+        for (std::int64_t r = kernel_rows.begin; r < kernel_rows.end; ++r) {
+          const affine row_start = (r - kernel_rows.begin) * row_elements;
+          if (last > first)
+            k.loop(last - first, [&](const affine& i) {
+              auto& gather = k.gather(k.in(rows, row_start + (i + first) * channels.size()),
+                                      k.at(in, {n, channels.begin, h0 + r * s.dilation_h, i + (w0 + first)}), channels.size(), 1, 1);
+              gather.when_outside = outside::zero;
+            });
         }
-        for (std::int64_t i = 0; i < windows; ++i)
-          for (std::int64_t r = kernel_rows.begin; r < kernel_rows.end; ++r)
-            for (std::int64_t q = 0; q < (contiguous ? 1 : s.kernel_w); ++q) {
-              const std::int64_t first = i * window + (r * s.kernel_w + q) * block_inputs;
-              const auto from = source(r, (ow + i) * s.stride_w + q * s.dilation_w, c0);
-              runs.push_back({first, contiguous ? s.kernel_w * block_inputs : block_inputs, from, 1, strip_in ? outside::zero : outside::never});
-            }
-        return runs;
+      }
+      const auto source = [&](std::int64_t r, const affine& w, std::int64_t channel) -> operand {
+        if (strip_in) return k.at(in, {n, channel, h0 + r * s.dilation_h, w + w0});
+        return k.in(rows, (r - kernel_rows.begin) * row_elements + w * channels.size() + (channel - channels.begin));
       };
-      const std::int64_t full = outs.size() / how.pack, rest = outs.size() % how.pack;
-      const std::int64_t o0 = block.first_group * s.c() + (how.pack > 1 ? 0 : piece.columns.begin);
-      if (full > 0) k.loop(full, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
-      if (rest > 0) product.emit(runs_of(full * how.pack, rest), target(full * how.pack, o0), bias, rest * block.groups * s.c());
+      std::uint32_t result_row = 0;
+      if (!strip_out) result_row = k.scratch("result", s.out_width * out_channels.size());
+      const auto target = [&](const affine& ow, std::int64_t channel) -> operand {
+        if (strip_out) return k.at(out, {n, channel, oh, ow + outs.begin});
+        return k.in(result_row, ow * out_channels.size() + (channel - out_channels.begin));
+      };
+
+      for (const auto& piece : part) {
+        const auto& block = blocks[piece.matrix];
+        const std::int64_t block_inputs = block.groups * s.group_inputs(), c0 = block.first_group * s.group_inputs();
+        const std::int64_t window = s.taps() * block_inputs;
+        const bool contiguous = s.dilation_w == 1 && block_inputs == channels.size() && (!strip_in || block_inputs == s.channels);
+        product_emitter product(k, c.chip, matrices[piece.matrix], inputs[piece.matrix], piece);
+
+        // The bias, where it is no crossbar row: the piece with the first slice adds it.
+        std::optional<operand> bias;
+        if (has_bias && !bias_inside[piece.matrix] && piece.slices.begin == 0) {
+          const std::int64_t per_window = block.groups * s.c();
+          std::vector<float> repeated;
+          for (std::int64_t i = 0; i < how.pack; ++i)
+            for (std::int64_t j = 0; j < per_window; ++j)
+              repeated.push_back(how.bias->floats().at(static_cast<std::size_t>(block.first_group * s.c() + j)));
+          const auto value = c.constant(k.current().name + ".bias", {how.pack * per_window}, std::move(repeated));
+          const auto access = k.reads(value, {piece.columns.begin}, {piece.columns.end});
+          bias = k.at(access, {piece.columns.begin});
+        }
+
+        // Runs of `windows` windows from position `ow` on.
+        const auto runs_of = [&](const affine& ow, std::int64_t windows) {
+          std::vector<input_run> runs;
+          if (how.shared) {
+            const std::int64_t row = shared_pixels(s, how.pack) * s.channels;
+            for (std::int64_t r = 0; r < s.kernel_h; ++r)
+              runs.push_back({r * row, shared_pixels(s, windows) * s.channels, source(r, ow * s.stride_w, 0), 1, strip_in ? outside::zero : outside::never});
+            return runs;
+          }
+          for (std::int64_t i = 0; i < windows; ++i)
+            for (std::int64_t r = kernel_rows.begin; r < kernel_rows.end; ++r)
+              for (std::int64_t q = 0; q < (contiguous ? 1 : s.kernel_w); ++q) {
+                const std::int64_t first = i * window + (r * s.kernel_w + q) * block_inputs;
+                const auto from = source(r, (ow + i) * s.stride_w + q * s.dilation_w, c0);
+                runs.push_back({first, contiguous ? s.kernel_w * block_inputs : block_inputs, from, 1, strip_in ? outside::zero : outside::never});
+              }
+          return runs;
+        };
+        const std::int64_t full = outs.size() / how.pack, rest = outs.size() % how.pack;
+        const std::int64_t o0 = block.first_group * s.c() + (how.pack > 1 ? 0 : piece.columns.begin);
+        if (full > 0) k.loop(full, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
+        if (rest > 0) product.emit(runs_of(full * how.pack, rest), target(full * how.pack, o0), bias, rest * block.groups * s.c());
+      }
+      if (!strip_out)
+        k.loop(out_channels.size(), [&](const affine& i) {
+          k.gather(k.at(out, {n, i + out_channels.begin, oh, 0}), k.in(result_row, i), s.out_width, out_channels.size());
+        });
+      c.add(v, k, how.strategy);
     }
-    if (!strip_out)
-      k.loop(out_channels.size(), [&](const affine& i) {
-        k.gather(k.at(out, {n, i + out_channels.begin, oh, 0}), k.in(result_row, i), s.out_width, out_channels.size());
-      });
-    c.add(v, k, how.strategy);
-   }
   }
 }
 

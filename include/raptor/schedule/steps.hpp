@@ -44,13 +44,6 @@ struct atom {
   picoseconds time = 0;
 };
 
-namespace detail {
-[[nodiscard]] inline std::int64_t lane_value(symbol s, const box& lanes) {
-  if (s.what == symbol::kind::loop) return 0;
-  return s.what == symbol::kind::begin ? lanes[s.index].begin : lanes[s.index].size();
-}
-}  // namespace detail
-
 /// Cuts a tile's body between top-level statements and iterations of top-level loops into parts of about `longest`.
 /// The last part ends behind the body; every part takes time. Cost: O(statements + parts).
 template <target::chip_target Target>
@@ -61,8 +54,7 @@ template <target::chip_target Target>
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto* l = std::get_if<lowering::loop>(&c.body[i].what);
     if (l == nullptr) {
-      const auto& s = std::get<lowering::statement>(c.body[i].what);
-      open.time += t.time(s.op, s.length.evaluate([&](symbol x) { return detail::lane_value(x, lanes); }));
+      open.time += detail::time_of(t, {&c.body[i], 1}, lanes);
       open.end = {i + 1, 0};
     } else {
       const auto iterations = l->count.evaluate([&](symbol x) { return detail::lane_value(x, lanes); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,9 +21,17 @@ struct tile {
   box lanes;
 };
 
+namespace detail {
+/// A symbol's value in a tile; loops stand at their first iteration.
+[[nodiscard]] inline std::int64_t lane_value(symbol s, const box& lanes) {
+  if (s.what == symbol::kind::loop) return 0;
+  return s.what == symbol::kind::begin ? lanes[s.index].begin : lanes[s.index].size();
+}
+}  // namespace detail
+
 /// The box that a tile touches through an access; reads may reach outside the tensor.
 [[nodiscard]] inline box box_of(const lowering::access& a, const box& lanes) {
-  const auto value = [&](symbol s) { return s.what == symbol::kind::begin ? lanes[s.index].begin : lanes[s.index].size(); };
+  const auto value = [&](symbol s) { return detail::lane_value(s, lanes); };
   box result;
   for (std::size_t d = 0; d < a.low.size(); ++d) result.push_back({a.low[d].evaluate(value), a.high[d].evaluate(value)});
   return result;
@@ -44,11 +53,8 @@ struct tile_options {
 namespace detail {
 
 template <target::chip_target Target>
-picoseconds time_of(const Target& t, const std::vector<lowering::item>& items, const box& lanes) {
-  const auto value = [&](symbol s) -> std::int64_t {
-    if (s.what == symbol::kind::loop) return 0;
-    return s.what == symbol::kind::begin ? lanes[s.index].begin : lanes[s.index].size();
-  };
+picoseconds time_of(const Target& t, std::span<const lowering::item> items, const box& lanes) {
+  const auto value = [&](symbol s) { return lane_value(s, lanes); };
   picoseconds sum = 0;
   for (const auto& item : items) {
     if (const auto* l = std::get_if<lowering::loop>(&item.what)) {
