@@ -132,9 +132,6 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
   }
 
   const auto parts = split_for_capacity(matrices, c.chip);
-  std::vector<std::size_t> pieces_of(matrices.size(), 0);  // row pieces of each matrix, over all parts
-  for (const auto& part : parts)
-    for (const auto& piece : part) ++pieces_of[piece.matrix];
 
   // Rows that take long are cut into stretches of whole products, which share the weights.
   std::vector<interval> stretches{{0, s.out_width}};
