@@ -71,7 +71,7 @@ struct rendezvous_order {
     std::vector<std::uint32_t> next_part(count, 0);
     using event = std::pair<picoseconds, std::uint32_t>;
     std::priority_queue<event, std::vector<event>, std::greater<>> events;
-    s.order.clear(), s.steps.clear();
+    s.order.clear(), s.steps.clear(), s.durations.clear();
     s.predicted = 0;
 
     std::vector<std::uint32_t> woken;
@@ -91,6 +91,7 @@ struct rendezvous_order {
       step x;
       x.what = step::kind::transfer, x.index = f;
       s.steps.push_back(x);
+      s.durations.push_back(flow_time[f]);
     };
     const auto start_part = [&](std::uint32_t c, std::uint32_t tile, picoseconds now) {
       auto& core = cores[c];
@@ -105,6 +106,7 @@ struct rendezvous_order {
         x.begin = parts[tile][k - 1].end;
       }
       s.steps.push_back(x);
+      s.durations.push_back(parts[tile][k].time);
       core.busy = true, core.running = tile, core.free = now + parts[tile][k].time;
       events.emplace(core.free, c);
     };

@@ -29,6 +29,7 @@ struct schedule {
   /// Tiles and transfers in one global order, where the order policy decided both; empty: every tile at once, followed by its transfers.
   std::vector<step> steps;
   std::vector<flow> flows;               ///< that steps refer to
+  std::vector<picoseconds> durations;    ///< predicted, by step
   picoseconds predicted = 0;             ///< finish of the last tile
 };
 
@@ -57,7 +58,7 @@ struct ready_order {
     std::vector<picoseconds> free(static_cast<std::size_t>(t.chip().core_count), 0);
     for (std::uint32_t i = 0; i < tiles.size(); ++i)
       if (waiting[i] == 0) queue.emplace(0, 0, i);
-    s.order.clear(), s.steps.clear(), s.flows.clear();
+    s.order.clear(), s.steps.clear(), s.flows.clear(), s.durations.clear();
     s.predicted = 0;
     while (!queue.empty()) {
       const auto [start, since, i] = queue.top();
