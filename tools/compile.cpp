@@ -65,39 +65,47 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   const auto watched = [&](stage s, const compilation& c) {
     if (observe) observe(s, c);
   };
-  const auto compile = [&](const lowering::lowering_options& lowering, stage last, const auto& watch) {
+  // Calls `use` with the compiler of these options.
+  const auto with_compiler = [&](const lowering::lowering_options& lowering, const auto& use) {
     schedule::replication_portfolio copies;
     if (options.effort == 0) copies.candidates.resize(1);
     const auto policies = default_policies() | with<replication_slot>(copies);
-    if (options.spatial_planning) return basic_compiler(chip, policies, lowering).compile(canonical, last, watch);
-    return basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), lowering).compile(canonical, last, watch);
+    if (options.spatial_planning) return use(basic_compiler(chip, policies, lowering));
+    return use(basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), lowering));
+  };
+  const std::function<void(stage, const compilation&)> watch = watched, nothing = [](stage, const compilation&) {};
+  const auto compile = [&](const lowering::lowering_options& lowering) {
+    return with_compiler(lowering, [&](const auto& compiler) { return compiler.compile(canonical, options.last, watch); });
   };
   // The best predicted first; where it turns out not to fit (local memory is known last), the next best.
-  auto variants = lowering_variants(options);
-  if (variants.size() > 1) {
-    using predicted = std::pair<schedule::picoseconds, std::size_t>;
-    std::vector<predicted> ranking;
-    const std::function<void(stage, const compilation&)> nothing = [](stage, const compilation&) {};
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      try {
-        ranking.emplace_back(compile(variants[i], stage::scheduled, nothing).schedule.predicted, i);
-      } catch (const error& e) {
-        if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
-      }
-    }
-    std::sort(ranking.begin(), ranking.end());
-    std::vector<lowering::lowering_options> sorted;
-    for (const auto& [time, i] : ranking) sorted.push_back(variants[i]);
-    if (!sorted.empty()) variants = std::move(sorted);
-  }
-  for (std::size_t i = 0; i + 1 < variants.size(); ++i) {
+  const auto variants = lowering_variants(options);
+  if (variants.size() == 1) return compile(variants[0]);
+  std::vector<std::pair<schedule::picoseconds, std::size_t>> ranking;
+  compilation best;
+  const auto until = std::min(options.last, stage::scheduled);
+  for (std::size_t i = 0; i < variants.size(); ++i) {
     try {
-      return compile(variants[i], options.last, std::function<void(stage, const compilation&)>(watched));
+      auto c = with_compiler(variants[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
+      const bool better = std::all_of(ranking.begin(), ranking.end(), [&](const auto& r) { return c.schedule.predicted < r.first; });
+      ranking.emplace_back(c.schedule.predicted, i);
+      if (better) best = std::move(c);
     } catch (const error& e) {
-      if (e.code() != error_code::capacity) throw;
+      if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
     }
   }
-  return compile(variants.back(), options.last, std::function<void(stage, const compilation&)>(watched));
+  if (ranking.empty()) return compile(variants.back());
+  std::sort(ranking.begin(), ranking.end());
+  for (std::size_t k = 0; k < ranking.size(); ++k) {
+    const auto& lowering = variants[ranking[k].second];
+    try {
+      if (k > 0) return compile(lowering);
+      for (auto s = stage::planned; s <= until; s = static_cast<stage>(static_cast<int>(s) + 1)) watch(s, best);
+      return with_compiler(lowering, [&](const auto& compiler) { return compiler.complete(std::move(best), options.last, watch); });
+    } catch (const error& e) {
+      if (e.code() != error_code::capacity || k + 1 == ranking.size()) throw;
+    }
+  }
+  throw error(error_code::internal, "compile: the ranking is empty");
 }
 
 }  // namespace raptor::tools

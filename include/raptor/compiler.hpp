@@ -48,6 +48,12 @@ class basic_compiler {
   /// verify, or throw to stop.
   template <class Observer = no_observer>
   [[nodiscard]] compilation compile(const model::graph& model, stage last = stage::image, const Observer& observe = {}) const {
+    return complete(decide(model, last, observe), last, observe);
+  }
+
+  /// The first half of the chain: all that is decided, up to `last` or stage::scheduled, whichever comes first.
+  template <class Observer = no_observer>
+  [[nodiscard]] compilation decide(const model::graph& model, stage last = stage::scheduled, const Observer& observe = {}) const {
     compilation c;
     const auto chip = program::geometry(target_.chip());
     const auto done = [&](stage s) {
@@ -74,24 +80,36 @@ class basic_compiler {
     const auto stages = policy<partition_slot>()(target_, c.computes);
     schedule::check_stages(c.computes, stages);
     const auto tiles = schedule::make_tiles(target_, c.computes);
-    // Search: the evaluator keeps the best schedule of the copies that the replication policy proposes, and without any copies.
-    std::vector<std::vector<std::int64_t>> choices = candidates(policy<replication_slot>()(target_, c.computes, tiles));
-    choices.emplace_back(c.computes.size(), 1);
-    auto [best, chosen] = schedule::keep_best(
-        choices,
-        [&](const std::vector<std::int64_t>& copies) {
-          schedule::schedule s{tiles, {}, {}, {}, {}, 0};
-          policy<placement_slot>()(target_, c.computes, copies, s);
-          for (std::size_t i = 0; i < s.place.size(); ++i) s.place[i].stage = stages[tiles.tiles[i].compute];
-          policy<order_slot>()(target_, c.computes, s);
-          return s;
-        },
-        policy<evaluator_slot>());
-    c.schedule = std::move(best);
-    c.copies = choices[chosen];
+    const auto make = [&](const std::vector<std::int64_t>& copies) {
+      schedule::schedule s{tiles, {}, {}, {}, {}, 0};
+      policy<placement_slot>()(target_, c.computes, copies, s);
+      for (std::size_t i = 0; i < s.place.size(); ++i) s.place[i].stage = stages[tiles.tiles[i].compute];
+      policy<order_slot>()(target_, c.computes, s);
+      return s;
+    };
+    // Search: the evaluator keeps the best schedule of the copies that the replication policy proposes; where none fits, one copy of everything.
+    auto choices = candidates(policy<replication_slot>()(target_, c.computes, tiles));
+    auto found = schedule::find_best(choices, make, policy<evaluator_slot>());
+    if (!found) {
+      choices.assign(1, std::vector<std::int64_t>(c.computes.size(), 1));
+      found = schedule::keep_best(choices, make, policy<evaluator_slot>());
+    }
+    c.schedule = std::move(found->first);
+    c.copies = std::move(choices[found->second]);
     schedule::check_schedule(c.schedule, chip.core_count);
-    if (done(stage::scheduled)) return c;
+    done(stage::scheduled);
+    return c;
+  }
 
+  /// The second half: from a compilation that decide has brought to stage::scheduled (any other is returned as it is) up to `last`.
+  template <class Observer = no_observer>
+  [[nodiscard]] compilation complete(compilation c, stage last = stage::image, const Observer& observe = {}) const {
+    if (last <= stage::scheduled) return c;
+    const auto chip = program::geometry(target_.chip());
+    const auto done = [&](stage s) {
+      observe(s, std::as_const(c));
+      return s == last;
+    };
     c.realized = policy<sync_slot>()(policy<communication_slot>()(c.computes, c.schedule, chip), c.schedule);
     if (done(stage::realized)) return c;
 

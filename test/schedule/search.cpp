@@ -30,3 +30,10 @@ TEST_CASE("errors other than capacity end the search") {
   };
   CHECK_THROWS_WITH_AS(static_cast<void>(schedule::keep_best(choices, make, [](int x) { return x; })), "broken", error);
 }
+
+TEST_CASE("nothing is found where no choice fits, and among no choices") {
+  const auto none = [](int) -> int { throw error(error_code::capacity, "too large"); };
+  CHECK_FALSE(schedule::find_best(std::vector<int>{1, 2}, none, [](int x) { return x; }).has_value());
+  CHECK_FALSE(schedule::find_best(std::vector<int>{}, none, [](int x) { return x; }).has_value());
+  CHECK(schedule::find_best(std::vector<int>{2, 1}, [](int x) { return x; }, [](int x) { return x; })->second == 1);
+}

@@ -91,9 +91,24 @@ struct bottleneck_replication {
   }
 };
 
+/// Predicted time of the longest share: the work of a family divided evenly by its copies. Cost: that of every tile's time.
+template <target::chip_target Target>
+[[nodiscard]] double longest_share(const Target& t, const lowering::compute_graph& g, const tile_graph& tiles, const std::vector<std::int64_t>& copies) {
+  const auto head = family_heads(g);
+  std::vector<picoseconds> work(g.size(), 0);
+  double longest = 0;
+  for (std::size_t v = 0; v < g.size(); ++v) {
+    auto& sum = work[head[v]];
+    sum = checked::add(sum, work_of(t, g.at(v), tiles, v));
+    longest = std::max(longest, static_cast<double>(sum) / static_cast<double>(copies[v]));
+  }
+  return longest;
+}
+
 /// Replication policy: several candidates, for the evaluator to choose from: the bottleneck's, those of the square-root rule for layers that run one
-/// after another (BOUNDS, "Replication"), and some in between.
+/// after another (BOUNDS, "Replication"), and some in between; one copy of everything where the longest share is then at most `alone` times as long.
 struct replication_portfolio {
+  double alone = 3;
   std::vector<bottleneck_replication> candidates{{}, {.occupancy = 0.85}, {.occupancy = 0.7}, {.power = 1.5}, {.power = 2}, {.price = 0.25}, {.power = 1.5, .price = 0.5}, {.power = 2, .price = 1}};
 
   template <target::chip_target Target>
@@ -103,6 +118,9 @@ struct replication_portfolio {
       auto copies = c(t, g, tiles);
       if (std::find(result.begin(), result.end(), copies) == result.end()) result.push_back(std::move(copies));
     }
+    std::vector<std::int64_t> single(g.size(), 1);
+    const bool known = std::find(result.begin(), result.end(), single) != result.end();
+    if (!known && (result.empty() || longest_share(t, g, tiles, single) <= alone * longest_share(t, g, tiles, result.front()))) result.push_back(std::move(single));
     return result;
   }
 };

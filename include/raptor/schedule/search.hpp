@@ -10,13 +10,13 @@
 namespace raptor::schedule {
 
 /// Search driver: makes a candidate from every choice in turn and keeps the one that the evaluator finds least (the first
-/// among equals). A choice that does not fit the chip is passed over as long as another one does.
+/// among equals). A choice that does not fit the chip is passed over.
 ///
 /// `make(choice)` gives a candidate or throws; `evaluate(candidate)` gives a number, less is better.
-/// Returns the candidate and the index of its choice. Errors: what the last choice threw, where none fits.
+/// Returns the candidate and the index of its choice; none where no choice fits. Errors: what `make` throws beside capacity.
 /// Cost: that of all candidates; two of them are held at a time. Deterministic.
 template <class Choice, class Make, class Evaluate>
-[[nodiscard]] auto keep_best(const std::vector<Choice>& choices, const Make& make, const Evaluate& evaluate) {
+[[nodiscard]] auto find_best(const std::vector<Choice>& choices, const Make& make, const Evaluate& evaluate) {
   using candidate = decltype(make(choices.front()));
   using value = decltype(evaluate(std::declval<const candidate&>()));
   std::optional<std::pair<candidate, std::size_t>> best;
@@ -26,8 +26,7 @@ template <class Choice, class Make, class Evaluate>
     try {
       next = make(choices[i]);
     } catch (const error& e) {
-      const bool others = best || i + 1 < choices.size();
-      if (e.code() != error_code::capacity || !others) throw;
+      if (e.code() != error_code::capacity) throw;
       continue;
     }
     const value worth = evaluate(std::as_const(*next));
@@ -36,8 +35,15 @@ template <class Choice, class Make, class Evaluate>
       least = worth;
     }
   }
-  ensure(best.has_value(), "search: no choice was given");
-  return std::move(*best);
+  return best;
+}
+
+/// The same where one choice must fit. Errors: what the last choice threw, where none does.
+template <class Choice, class Make, class Evaluate>
+[[nodiscard]] auto keep_best(const std::vector<Choice>& choices, const Make& make, const Evaluate& evaluate) {
+  ensure(!choices.empty(), "search: no choice was given");
+  if (auto best = find_best(choices, make, evaluate)) return std::move(*best);
+  return std::pair{make(choices.back()), choices.size() - 1};  // throws again what it threw
 }
 
 }  // namespace raptor::schedule
