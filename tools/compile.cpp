@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "raptor/schedule/pipeline_partition.hpp"
 #include "raptor/target/configuration_json.hpp"
 
 namespace raptor::tools {
@@ -21,28 +22,70 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The lowerings that an effort tries: how much crossbars count, and how long tiles are.
-std::vector<lowering::lowering_options> lowering_variants(const compile_options& options) {
-  if (options.effort == 0) return {options.lowering};
-  struct variant {
+/// One thing to try.
+struct variant {
+  lowering::lowering_options lowering;
+  bool by_memory = false;  ///< from stage to stage through global memory
+};
+
+/// What an effort tries: how much crossbars count, how long tiles are, and where stages have both ways to pass data on, each of them.
+std::vector<variant> variants_of(const compile_options& options) {
+  struct weights {
     double crossbar_weight;
     std::int64_t microseconds;
   };
-  std::vector<variant> variants{{0.3, 20}, {0.0, 20}, {0.3, 12}};
-  if (options.effort >= 2) variants.insert(variants.end(), {{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
+  std::vector<weights> list;
+  if (options.effort > 0) list = {{0.3, 20}, {0.0, 20}, {0.3, 12}};
+  if (options.effort >= 2) list.insert(list.end(), {{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
   if (options.effort >= 3)
     for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
-      for (const std::int64_t microseconds : {7, 15, 30}) variants.push_back({weight, microseconds});
-  std::vector<lowering::lowering_options> result;
-  for (const auto& v : variants) {
-    result.push_back(options.lowering);
-    result.back().crossbar_weight = v.crossbar_weight;
-    result.back().tile_time = v.microseconds * 1'000'000;
+      for (const std::int64_t microseconds : {7, 15, 30}) list.push_back({weight, microseconds});
+  std::vector<lowering::lowering_options> lowerings{options.lowering};
+  if (!list.empty()) lowerings.assign(list.size(), options.lowering);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    lowerings[i].crossbar_weight = list[i].crossbar_weight;
+    lowerings[i].tile_time = list[i].microseconds * 1'000'000;
   }
+  const bool stages = options.pipeline > 1 || options.goal == objective::throughput;
+  std::vector<bool> ways{stages && options.channels == channel_choice::memory};
+  if (stages && options.channels == channel_choice::automatic) ways.push_back(true);
+  std::vector<variant> result;
+  for (const bool by_memory : ways)
+    for (const auto& l : lowerings) result.push_back({l, by_memory});
   return result;
 }
 
+/// Evaluator policy of the tools: what the objective makes of a schedule.
+struct by_objective {
+  bool stream = false;  ///< the time between outputs of a stream instead of the time of one input
+  std::int64_t cores = 0;
+  [[nodiscard]] schedule::picoseconds operator()(const schedule::schedule& s) const { return stream ? schedule::predicted_interval{cores}(s) : s.predicted; }
+};
+
+/// The numbers of stages to try.
+std::vector<std::int64_t> stage_counts(const compile_options& options, std::int64_t cores) {
+  if (options.goal != objective::throughput || options.pipeline > 1) return {options.pipeline};
+  std::vector<std::int64_t> counts;
+  for (const std::int64_t n : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24})
+    if (n <= cores) counts.push_back(n);
+  return counts;
+}
+
 }  // namespace
+
+objective parse_objective(const std::string& text) {
+  if (text == "latency") return objective::latency;
+  if (text == "throughput") return objective::throughput;
+  if (text == "energy") return objective::energy;
+  throw error(error_code::usage, "--objective=" + text + ": choose one of latency, throughput, energy");
+}
+
+channel_choice parse_channels(const std::string& text) {
+  if (text == "auto") return channel_choice::automatic;
+  if (text == "rendezvous") return channel_choice::rendezvous;
+  if (text == "memory") return channel_choice::memory;
+  throw error(error_code::usage, "--pipeline-channels=" + text + ": choose one of auto, rendezvous, memory");
+}
 
 lowering::softmax_lowering parse_softmax(const std::string& text) {
   if (text == "vsoftmax") return lowering::softmax_lowering::vsoftmax;
@@ -66,19 +109,24 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     if (observe) observe(s, c);
   };
   // Calls `use` with the compiler of these options.
-  const auto with_compiler = [&](const lowering::lowering_options& lowering, const auto& use) {
+  const auto with_compiler = [&](const variant& v, const auto& use) {
     schedule::replication_portfolio copies;
     if (options.effort == 0) copies.candidates.resize(1);
-    const auto policies = default_policies() | with<replication_slot>(copies);
-    if (options.spatial_planning) return use(basic_compiler(chip, policies, lowering));
-    return use(basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), lowering));
+    const bool stream = options.goal == objective::throughput || options.pipeline > 1;
+    schedule::rendezvous_order order;
+    order.stages_by_memory = v.by_memory;
+    const auto policies = default_policies() | with<replication_slot>(copies) | with<order_slot>(order) |
+                          with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
+                          with<evaluator_slot>(by_objective{stream, chip.chip().core_count});
+    if (options.spatial_planning) return use(basic_compiler(chip, policies, v.lowering));
+    return use(basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), v.lowering));
   };
   const std::function<void(stage, const compilation&)> watch = watched, nothing = [](stage, const compilation&) {};
-  const auto compile = [&](const lowering::lowering_options& lowering) {
-    return with_compiler(lowering, [&](const auto& compiler) { return compiler.compile(canonical, options.last, watch); });
+  const auto compile = [&](const variant& v) {
+    return with_compiler(v, [&](const auto& compiler) { return compiler.compile(canonical, options.last, watch); });
   };
   // The best predicted first; where it turns out not to fit (local memory is known last), the next best.
-  const auto variants = lowering_variants(options);
+  const auto variants = variants_of(options);
   if (variants.size() == 1) return compile(variants[0]);
   std::vector<std::pair<schedule::picoseconds, std::size_t>> ranking;
   compilation best;
@@ -86,8 +134,8 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   for (std::size_t i = 0; i < variants.size(); ++i) {
     try {
       auto c = with_compiler(variants[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
-      const bool better = std::all_of(ranking.begin(), ranking.end(), [&](const auto& r) { return c.schedule.predicted < r.first; });
-      ranking.emplace_back(c.schedule.predicted, i);
+      const bool better = std::all_of(ranking.begin(), ranking.end(), [&](const auto& r) { return c.worth < r.first; });
+      ranking.emplace_back(c.worth, i);
       if (better) best = std::move(c);
     } catch (const error& e) {
       if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
@@ -96,11 +144,11 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   if (ranking.empty()) return compile(variants.back());
   std::sort(ranking.begin(), ranking.end());
   for (std::size_t k = 0; k < ranking.size(); ++k) {
-    const auto& lowering = variants[ranking[k].second];
+    const auto& v = variants[ranking[k].second];
     try {
-      if (k > 0) return compile(lowering);
+      if (k > 0) return compile(v);
       for (auto s = stage::planned; s <= until; s = static_cast<stage>(static_cast<int>(s) + 1)) watch(s, best);
-      return with_compiler(lowering, [&](const auto& compiler) { return compiler.complete(std::move(best), options.last, watch); });
+      return with_compiler(v, [&](const auto& compiler) { return compiler.complete(std::move(best), options.last, watch); });
     } catch (const error& e) {
       if (e.code() != error_code::capacity || k + 1 == ranking.size()) throw;
     }

@@ -32,6 +32,12 @@ struct loaded_model {
 /// The operators that the importer knows, as a Markdown table (import.cpp).
 [[nodiscard]] std::string operator_list();
 
+/// What a program is made for: the time of one input, the rate of a stream of inputs, or the energy of one input.
+enum class objective : std::uint8_t { latency, throughput, energy };
+
+/// How data goes from stage to stage: by send and receive, through global memory, or whatever is predicted to be faster.
+enum class channel_choice : std::uint8_t { automatic, rendezvous, memory };
+
 /// Compilation (compile.cpp).
 struct compile_options {
   target::pim_flags flags;
@@ -39,6 +45,9 @@ struct compile_options {
   std::int64_t element_bits = 32;              ///< of elements and weights; below 32 the program is for time and energy
   lowering::lowering_options lowering;
   bool spatial_planning = true;
+  std::int64_t pipeline = 1;        ///< stages; 1: latency scheduling
+  objective goal = objective::latency;
+  channel_choice channels = channel_choice::automatic;
   int effort = 1;  ///< 0: one candidate; 1 to 3: more and more lowerings, each with several numbers of copies; the best predicted time wins
   stage last = stage::image;
 };
@@ -46,6 +55,10 @@ using observer = std::function<void(stage, const compilation&)>;
 
 /// "vsoftmax" or "standard". Errors: usage.
 [[nodiscard]] lowering::softmax_lowering parse_softmax(const std::string& text);
+/// "latency", "throughput" or "energy". Errors: usage.
+[[nodiscard]] objective parse_objective(const std::string& text);
+/// "auto", "rendezvous" or "memory". Errors: usage.
+[[nodiscard]] channel_choice parse_channels(const std::string& text);
 /// 0 to 3. Errors: usage.
 [[nodiscard]] int checked_effort(std::int64_t effort);
 [[nodiscard]] target::pim make_target(const compile_options& options);

@@ -51,6 +51,9 @@ void declare(tools::command_line& line) {
       "auto, legacy, depthwise, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled, tiled-2d, toeplitz or kernel-in-columns")(
       "pim-conv-im2col-max-elements", value<std::int64_t>()->default_value(1048576), "most im2col elements materialized for one convolution")(
       "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk")(
+      "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time; 1: latency scheduling")(
+      "pipeline-channels", value<std::string>()->default_value("auto"), "auto, rendezvous or memory: how data goes from stage to stage")(
+      "objective", value<std::string>()->default_value("latency"), "latency, throughput (number of stages, copies and lowering for the highest rate) or energy")(
       "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried; the best predicted time wins")(
       "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)");
   line.add(planning);
@@ -86,7 +89,7 @@ void check_execute_as(const tools::command_line& line) {
 
 tools::compile_options read_options(const tools::command_line& line) {
   tools::compile_options options;
-  for (const char* name : {"core-count", "crossbar-size", "crossbar-count", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions"})
+  for (const char* name : {"core-count", "crossbar-size", "crossbar-count", "pipeline", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions"})
     require_positive(line, name);
   const auto flag = [&](const char* name) { return line.has(name) ? std::optional(line.get<std::int64_t>(name)) : std::nullopt; };
   options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
@@ -97,6 +100,9 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
+  options.pipeline = line.get<std::int64_t>("pipeline");
+  options.channels = tools::parse_channels(line.get<std::string>("pipeline-channels"));
+  options.goal = tools::parse_objective(line.get<std::string>("objective"));
   options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   const int stops = static_cast<int>(line.has("EmitSpatial")) + static_cast<int>(line.has("EmitPim")) + static_cast<int>(line.has("EmitPimBufferized")) +
@@ -118,6 +124,9 @@ tools::report_options read_report_options(const tools::command_line& line) {
   options.given = {{"pim-conv-lowering", line.get<std::string>("pim-conv-lowering")},
                    {"softmax", line.get<std::string>("softmax")},
                    {"element-bits", std::to_string(line.get<std::int64_t>("element-bits"))},
+                   {"pipeline", std::to_string(line.get<std::int64_t>("pipeline"))},
+                   {"pipeline-channels", line.get<std::string>("pipeline-channels")},
+                   {"objective", line.get<std::string>("objective")},
                    {"effort", std::to_string(line.get<std::int64_t>("effort"))},
                    {"pim-conv-im2col-max-elements", std::to_string(line.get<std::int64_t>("pim-conv-im2col-max-elements"))},
                    {"pim-conv-stream-chunk-positions", std::to_string(line.get<std::int64_t>("pim-conv-stream-chunk-positions"))},
@@ -181,7 +190,12 @@ std::string describe_stage(stage s, const compilation& c) {
     case stage::merged: return fmt::format("{} computes", c.computes.size());
     case stage::scheduled: {
       const auto copies = std::count_if(c.copies.begin(), c.copies.end(), [](std::int64_t n) { return n > 1; });
-      return fmt::format("{} tiles, {} computes replicated, {} ns predicted", c.schedule.order.size(), copies, c.schedule.predicted / 1000);
+      std::string stages;
+      if (c.stages.stages() > 1) {
+        for (const auto n : c.stages.cores) stages += (stages.empty() ? "" : "+") + std::to_string(n);
+        stages = fmt::format(", {} stages of {} cores, {} ns from output to output", c.stages.stages(), stages, c.worth / 1000);
+      }
+      return fmt::format("{} tiles, {} computes replicated, {} ns predicted{}", c.schedule.order.size(), copies, c.schedule.predicted / 1000, stages);
     }
     case stage::realized: return of_program(c.realized);
     case stage::bound: return of_program(c.image.bound);
@@ -207,7 +221,7 @@ int only_codegen(const tools::command_line& line, const progress& report) {
   for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "element-bits", "shape"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program holds its target");
   for (const char* name : {"pim-disable-spatial-planning", "pim-conv-lowering", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions", "dump-stages",
-                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax", "effort"})
+                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax", "effort", "pipeline", "pipeline-channels", "objective"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program has passed that stage");
   check_execute_as(line);
   auto input = tools::read_bound(line.get<std::string>("model"));
@@ -226,6 +240,8 @@ int compile(const tools::command_line& line, progress& report) {
   const auto reports = read_report_options(line);
   static_cast<void>(one_of(line, "pim-memory-report", {"summary", "none"}));
   const auto chip = tools::make_target(options);
+  if (options.pipeline > chip.chip().core_count)
+    throw tools::usage_error("--pipeline=" + std::to_string(options.pipeline) + ": the chip has " + std::to_string(chip.chip().core_count) + " cores, and a stage needs one");
   std::map<std::string, shape> shapes;
   if (line.has("shape"))
     for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "raptor/lowering/observe.hpp"
 #include "raptor/policies.hpp"
 #include "raptor/program/binding.hpp"
+#include "raptor/schedule/forwarding.hpp"
 #include "raptor/schedule/search.hpp"
+#include "raptor/schedule/staged.hpp"
 
 namespace raptor {
 
@@ -19,9 +22,11 @@ namespace raptor {
 struct compilation {
   layout::plan plan;
   lowering::lowered lowered;           ///< the compute graph as the strategies made it
-  lowering::compute_graph computes;    ///< after accumulation and merging
+  lowering::compute_graph computes;    ///< after accumulation and merging; scheduled: with the copies that pass values on from stage to stage
   schedule::schedule schedule;
+  schedule::stage_plan stages;
   std::vector<std::int64_t> copies;    ///< by compute
+  schedule::picoseconds worth = 0;     ///< what the evaluator says of the schedule
   program::program realized;
   memory::image image;                 ///< holds the bound program
 };
@@ -77,25 +82,36 @@ class basic_compiler {
     if (options_.deliver_intermediates) lowering::deliver_intermediates(c.computes, model);
     if (done(stage::merged)) return c;
 
-    const auto stages = policy<partition_slot>()(target_, c.computes);
-    schedule::check_stages(c.computes, stages);
-    const auto tiles = schedule::make_tiles(target_, c.computes);
-    const auto make = [&](const std::vector<std::int64_t>& copies) {
-      schedule::schedule s{tiles, {}, {}, {}, {}, 0};
-      policy<placement_slot>()(target_, c.computes, copies, s);
-      for (std::size_t i = 0; i < s.place.size(); ++i) s.place[i].stage = stages[tiles.tiles[i].compute];
-      policy<order_slot>()(target_, c.computes, s);
-      return s;
-    };
-    // Search: the evaluator keeps the best schedule of the copies that the replication policy proposes; where none fits, one copy of everything.
-    auto choices = candidates(policy<replication_slot>()(target_, c.computes, tiles));
-    auto found = schedule::find_best(choices, make, policy<evaluator_slot>());
-    if (!found) {
-      choices.assign(1, std::vector<std::int64_t>(c.computes.size(), 1));
-      found = schedule::keep_best(choices, make, policy<evaluator_slot>());
+    // Search: of all partitions into stages, and of the copies that the replication policy proposes for each, the evaluator keeps the best.
+    const auto lowered_computes = std::move(c.computes);
+    std::optional<schedule::picoseconds> least;
+    std::optional<error> reason;
+    for (auto plan : candidates(policy<partition_slot>()(target_, lowered_computes))) {
+      std::optional<schedule::picoseconds> least_of_plan;
+      for (int round = 0; round < most_balancing; ++round) {
+        auto staged = schedule::forward_values(lowered_computes, plan);
+        schedule::check_stages(staged.computes, staged.plan, chip.core_count);
+        try {
+          auto found = best_schedule(staged);
+          const auto worth = policy<evaluator_slot>()(std::as_const(found.first));
+          if (least_of_plan && worth >= *least_of_plan) break;
+          least_of_plan = worth;
+          const auto cores = rebalanced(staged, found.first);
+          if (!least || worth < *least) {
+            least = worth;
+            c.computes = std::move(staged.computes), c.stages = std::move(staged.plan);
+            c.schedule = std::move(found.first), c.copies = std::move(found.second), c.worth = worth;
+          }
+          if (!cores) break;
+          plan.cores = *cores;
+        } catch (const error& e) {
+          if (e.code() != error_code::capacity) throw;
+          reason = e;
+          break;
+        }
+      }
     }
-    c.schedule = std::move(found->first);
-    c.copies = std::move(choices[found->second]);
+    if (!least) throw *reason;
     schedule::check_schedule(c.schedule, chip.core_count);
     done(stage::scheduled);
     return c;
@@ -130,6 +146,37 @@ class basic_compiler {
   }
   [[nodiscard]] static std::vector<std::vector<std::int64_t>> candidates(std::vector<std::int64_t> copies) { return {std::move(copies)}; }
   [[nodiscard]] static std::vector<std::vector<std::int64_t>> candidates(std::vector<std::vector<std::int64_t>> several) { return several; }
+  [[nodiscard]] static std::vector<schedule::stage_plan> candidates(schedule::stage_plan plan) { return {std::move(plan)}; }
+  [[nodiscard]] static std::vector<schedule::stage_plan> candidates(std::vector<schedule::stage_plan> several) { return several; }
+
+  static constexpr int most_balancing = 4;  ///< how often cores move from stage to stage
+  /// What the partition policy says about the cores of the stages once it sees a schedule; none where it has no opinion.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> rebalanced(const schedule::staged_graph& staged, const schedule::schedule& s) const {
+    if constexpr (requires { policy<partition_slot>().rebalance(target_, staged.computes, staged.plan, s); })
+      return policy<partition_slot>().rebalance(target_, staged.computes, staged.plan, s);
+    else
+      return std::nullopt;
+  }
+  /// The best schedule of the copies that the replication policy proposes, and these copies; where none fits, one copy of everything.
+  [[nodiscard]] std::pair<schedule::schedule, std::vector<std::int64_t>> best_schedule(const schedule::staged_graph& staged) const {
+    const auto& g = staged.computes;
+    const auto tiles = schedule::make_tiles(target_, g);
+    const auto make = [&](const std::vector<std::int64_t>& copies) {
+      schedule::schedule s{};
+      s.graph = tiles;
+      schedule::place_stages(policy<placement_slot>(), target_, g, staged.plan, copies, s);
+      policy<order_slot>()(target_, g, s);
+      return s;
+    };
+    auto choices = schedule::replicate_stages([&](const auto& t, const auto& computes, const auto& of_stage) { return candidates(policy<replication_slot>()(t, computes, of_stage)); },
+                                              target_, g, staged.plan, tiles);
+    auto found = schedule::find_best(choices, make, policy<evaluator_slot>());
+    if (!found) {
+      choices.assign(1, std::vector<std::int64_t>(g.size(), 1));
+      found = schedule::keep_best(choices, make, policy<evaluator_slot>());
+    }
+    return {std::move(found->first), std::move(choices[found->second])};
+  }
   [[nodiscard]] lowering::instruction_time time() const {
     return [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); };
   }

@@ -44,10 +44,12 @@ template <class P>
 concept convolution_policy = std::copyable<P> && requires(const P& p, lowering::context& c, model::vertex v) {
   { lowering::lower_convolution(c, v, p) } -> std::same_as<lowering::convolution_choice>;
 };
-/// Partition: compute graph → stage of each compute; an edge stays in its stage or advances by one.
+/// Partition: compute graph → stage of each compute and cores of each stage, or a list of such plans, of which the evaluator chooses one. Edges go
+/// forward; what lives longer than into the next stage is passed on by copies (schedule/forwarding.hpp). Optional: rebalance(target, computes,
+/// plan, schedule) → the stages' cores anew, or none.
 template <class P>
 concept partition_policy = std::copyable<P> && requires(const P& p, const target::archetype& t, const lowering::compute_graph& g) {
-  { p(t, g) } -> std::same_as<std::vector<std::uint32_t>>;
+  requires std::same_as<decltype(p(t, g)), schedule::stage_plan> || std::same_as<decltype(p(t, g)), std::vector<schedule::stage_plan>>;
 };
 /// Replication: copies of each compute's weights, between 1 and its number of tiles; or a list of such candidates, of which the evaluator
 /// chooses one.

@@ -57,9 +57,14 @@ class realization {
         emit_part(s.index, s.begin, s.end);
         continue;
       }
+      if (s.what == schedule::step::kind::store) {
+        store_channel(s.index);
+        continue;
+      }
       const auto& f = schedule_.flows.at(s.index);
       origin_ = schedule_.graph.tiles[f.producer].compute;
-      send(schedule_.place[f.producer].core, f.value, f.core, f.what);
+      if (s.what == schedule::step::kind::load) load_channel(f);
+      else send(schedule_.place[f.producer].core, f.value, f.core, f.what);
     }
     return std::move(program_);
   }
@@ -286,6 +291,32 @@ class realization {
     }
   }
 
+  // --- through global memory ------------------------------------------------------------------------------------
+  /// Each fragment of a channel is a buffer of its own, stored once and loaded by every receiver.
+  void store_channel(std::uint32_t index) {
+    const auto& c = schedule_.channels.at(index);
+    const auto& v = computes_.values()[c.value];
+    const auto core = schedule_.place[c.producer].core;
+    origin_ = schedule_.graph.tiles[c.producer].compute;
+    for (const auto& [fragment, part] : fragments(c.what, v.sizes, v.layout)) {
+      auto& from = touch(core, c.value, fragment);
+      const region packed = make_region(part, v.layout);
+      const auto buffer = add_buffer(v.name + ".channel" + std::to_string(index), program::global_memory, element_count(part));
+      channels_[{index, fragment}] = {packed, buffer};
+      append(core, copy_items(plan_copy(part, from.where, packed), offset_of(from.where, part), 0,
+                              [&](const affine& a, const affine& b, std::int64_t n) { return two(isa::opcode::st, {buffer, b}, {from.buffer, a}, n); }));
+    }
+  }
+  void load_channel(const schedule::flow& f) {
+    const auto& v = computes_.values()[f.value];
+    for (const auto& [fragment, part] : fragments(f.what, v.sizes, v.layout)) {
+      const auto& held = channels_.at({f.channel, fragment});
+      auto& to = touch(f.core, f.value, fragment);
+      append(f.core, copy_items(plan_copy(part, held.where, to.where), offset_of(held.where, part), offset_of(to.where, part),
+                                [&](const affine& a, const affine& b, std::int64_t n) { return two(isa::opcode::ld, {to.buffer, b}, {held.buffer, a}, n); }));
+    }
+  }
+
   // --- kernels --------------------------------------------------------------------------------------------------
   void translate(std::uint32_t core, const lowering::compute& c, const core_scratch& scratch, const box& lanes,
                  std::span<const lowering::item> items, std::vector<program::item>& out, bool top) {
@@ -501,6 +532,7 @@ class realization {
   std::vector<std::map<box_key, local_buffer>> local_;                  // by core
   std::vector<std::map<std::uint32_t, core_scratch>> scratch_;          // by core: compute → scratch
   std::vector<std::map<box_key, std::vector<box>>> loaded_;             // by core: boxes already loaded
+  std::map<box_key, local_buffer> channels_;                            // by channel and fragment: buffer in global memory
   std::vector<std::uint32_t> families_;                                 // by compute: head of its family
   std::map<std::uint32_t, std::vector<std::uint32_t>> weights_of_;      // family → weights
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groups_of_;  // core, family → first array group

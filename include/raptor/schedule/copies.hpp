@@ -70,10 +70,12 @@ struct bottleneck_replication {
     };
     std::priority_queue<entry, std::vector<entry>, decltype(shorter)> longest(shorter);
     for (std::size_t v = 0; v < g.size(); ++v) {
-      if (head[v] == v) size[v] = crossbars_of(g.at(v), chip), used += size[v];
+      if (head[v] == v) size[v] = crossbars_of(g.at(v), chip);
       work[head[v]] += work_of(t, g.at(v), tiles, v);
       count[head[v]] += static_cast<std::int64_t>(tiles.of_compute[v].size());
     }
+    for (std::size_t v = 0; v < g.size(); ++v)
+      if (count[v] > 0) used += size[v];
     for (std::size_t v = 0; v < g.size(); ++v)
       if (head[v] == v) longest.emplace(worth(v), v);
     const auto budget = static_cast<std::int64_t>(occupancy * static_cast<double>(chip.core_count * chip.crossbars_per_core));

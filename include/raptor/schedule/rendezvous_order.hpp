@@ -21,10 +21,14 @@ namespace raptor::schedule {
 /// ends its part; the sender waits meanwhile, or does a part that fits. Among tiles and transfers the one with the longest path to the
 /// end goes first; a path counts the tiles of the same compute that the same core still has to do.
 ///
+/// What goes from stage to stage can go through global memory instead: then the sender stores it once, and each receiver loads its part when it
+/// has time; the one port of the global memory is a resource of its own.
+///
 /// Guarantees: steps are in an order in which every core can execute its own as a subsequence with blocking transfers: no deadlock.
 /// Cost: O((tiles + flows) · log + parts). Deterministic.
 struct rendezvous_order {
   picoseconds atom = 5'000'000;  ///< of a part, about
+  bool stages_by_memory = false;  ///< from stage to stage through global memory, not by rendezvous
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, schedule& s) const {
@@ -33,15 +37,24 @@ struct rendezvous_order {
     const auto core_of = [&](std::uint32_t tile) { return s.place[tile].core; };
     auto flows = collect_flows(g, s.graph, core_of);
 
-    std::vector<picoseconds> flow_time;
-    for (const auto& f : flows.flows) flow_time.push_back(transfer_duration(t, g, core_of(f.producer), f));
+    s.channels.clear();
+    std::vector<std::vector<std::uint32_t>> flows_of_channel;
+    if (stages_by_memory) flows_of_channel = open_channels(s, flows.flows);
+
+    std::vector<picoseconds> flow_time, store_time;
+    for (const auto& c : s.channels) store_time.push_back(memory_duration(t, g, core_of(c.producer), c.value, c.what, true));
+    for (const auto& f : flows.flows)
+      flow_time.push_back(f.channel == no_channel ? transfer_duration(t, g, core_of(f.producer), f) : memory_duration(t, g, f.core, f.value, f.what, false));
     std::vector<std::vector<schedule_atom>> parts(count);
     std::vector<picoseconds> work(count, 0);
     for (std::uint32_t i = 0; i < count; ++i) {
       parts[i] = atoms_of(t, g.at(tiles[i].compute), tiles[i].lanes, atom);
       for (const auto& a : parts[i]) work[i] += a.time;
     }
-    const auto rank = ranks(s, flows, flow_time, work);
+    auto delay = flow_time;
+    for (std::uint32_t f = 0; f < delay.size(); ++f)
+      if (const auto c = flows.flows[f].channel; c != no_channel) delay[f] += store_time[c];
+    const auto rank = ranks(s, flows, delay, work);
     std::vector<picoseconds> urgency(flows.flows.size(), 0);
     for (std::uint32_t i = 0; i < count; ++i)
       for (const auto f : flows.of_tile[i]) urgency[f] = std::max(urgency[f], rank[i]);
@@ -54,18 +67,35 @@ struct rendezvous_order {
         if (core_of(p) == core_of(i)) local_consumers[p].push_back(i), ++waiting[i];
       for (const auto f : flows.of_tile[i]) consumers_of[f].push_back(i), ++waiting[i];
     }
-    for (std::uint32_t f = 0; f < flows.flows.size(); ++f) flows_of[flows.flows[f].producer].push_back(f);
+    // Activities between cores: flows, and behind them the stores of channels. A tile starts its rendezvous and stores; a store starts its loads.
+    const auto flow_count = static_cast<std::uint32_t>(flows.flows.size());
+    for (std::uint32_t f = 0; f < flow_count; ++f)
+      if (flows.flows[f].channel == no_channel) flows_of[flows.flows[f].producer].push_back(f);
+    for (std::uint32_t c = 0; c < s.channels.size(); ++c) {
+      flows_of[s.channels[c].producer].push_back(flow_count + c);
+      picoseconds most = 0;
+      for (const auto f : flows_of_channel[c]) most = std::max(most, urgency[f]);
+      urgency.push_back(most);
+    }
+    const auto is_store = [&](std::uint32_t a) { return a >= flow_count; };
+    const auto is_load = [&](std::uint32_t a) { return !is_store(a) && flows.flows[a].channel != no_channel; };
+    /// The cores that an activity holds: the same one twice where it needs only one.
+    const auto ends_of = [&](std::uint32_t a) {
+      if (is_store(a)) return std::pair{core_of(s.channels[a - flow_count].producer), core_of(s.channels[a - flow_count].producer)};
+      const auto& f = flows.flows[a];
+      return std::pair{is_load(a) ? f.core : core_of(f.producer), f.core};
+    };
 
     using entry = std::pair<picoseconds, std::uint32_t>;  // −rank, number
     struct core_state {
       std::set<entry> ready;                  // tiles that may start or go on
       std::vector<std::uint32_t> open;        // tiles that have begun
-      std::set<entry> pending;                // flows out of it and into it that are produced
+      std::set<entry> pending;                // activities with other cores that could begin
       std::uint32_t outgoing = 0;
       picoseconds free = 0;                   // busy until
       bool busy = false;
       std::int64_t running = -1;              // tile
-      std::int64_t moving = -1;               // flow, at the sender
+      std::int64_t moving = -1;               // activity, at the core that begins it
     };
     std::vector<core_state> cores(static_cast<std::size_t>(t.chip().core_count));
     std::vector<std::uint32_t> next_part(count, 0);
@@ -79,19 +109,26 @@ struct rendezvous_order {
       if (waiting[i] == 0) cores[core_of(i)].ready.insert({-rank[i], i});
     for (std::uint32_t c = 0; c < cores.size(); ++c) woken.push_back(c);
 
-    const auto start_flow = [&](std::uint32_t f, picoseconds now) {
-      const auto from = core_of(flows.flows[f].producer), to = flows.flows[f].core;
-      const entry e{-urgency[f], f};
+    picoseconds port_free = 0;  // of the global memory
+    const auto start_flow = [&](std::uint32_t a, picoseconds now) {
+      const auto [from, to] = ends_of(a);
+      const entry e{-urgency[a], a};
       cores[from].pending.erase(e), cores[to].pending.erase(e);
-      --cores[from].outgoing;
-      for (const auto c : {from, to}) cores[c].busy = true, cores[c].free = now + flow_time[f];
-      cores[from].moving = f;
-      events.emplace(now + flow_time[f], from);
-      events.emplace(now + flow_time[f], to);
+      if (!is_load(a)) --cores[from].outgoing;
+      auto duration = is_store(a) ? store_time[a - flow_count] : flow_time[a];
+      if (is_store(a) || is_load(a)) {
+        port_free = std::max(port_free, now) + duration;
+        duration = port_free - now;
+      }
+      for (const auto c : {from, to}) cores[c].busy = true, cores[c].free = now + duration;
+      cores[from].moving = a;
+      events.emplace(now + duration, from);
+      if (to != from) events.emplace(now + duration, to);
       step x;
-      x.what = step::kind::transfer, x.index = f;
+      x.what = is_store(a) ? step::kind::store : is_load(a) ? step::kind::load : step::kind::transfer;
+      x.index = is_store(a) ? a - flow_count : a;
       s.steps.push_back(x);
-      s.durations.push_back(flow_time[f]);
+      s.durations.push_back(is_store(a) ? store_time[a - flow_count] : flow_time[a]);
     };
     const auto start_part = [&](std::uint32_t c, std::uint32_t tile, picoseconds now) {
       auto& core = cores[c];
@@ -115,9 +152,13 @@ struct rendezvous_order {
       auto& core = cores[c];
       core.busy = false;
       if (core.moving >= 0) {
-        const auto f = static_cast<std::uint32_t>(std::exchange(core.moving, -1));
-        for (const auto i : consumers_of[f])
-          if (--waiting[i] == 0) cores[core_of(i)].ready.insert({-rank[i], i}), woken.push_back(core_of(i));
+        const auto a = static_cast<std::uint32_t>(std::exchange(core.moving, -1));
+        if (is_store(a)) {
+          for (const auto f : flows_of_channel[a - flow_count]) cores[flows.flows[f].core].pending.insert({-urgency[f], f}), woken.push_back(flows.flows[f].core);
+        } else {
+          for (const auto i : consumers_of[a])
+            if (--waiting[i] == 0) cores[core_of(i)].ready.insert({-rank[i], i}), woken.push_back(core_of(i));
+        }
       }
       if (core.running >= 0) {
         const auto tile = static_cast<std::uint32_t>(std::exchange(core.running, -1));
@@ -131,14 +172,14 @@ struct rendezvous_order {
           if (--waiting[i] == 0) core.ready.insert({-rank[i], i});
         for (const auto f : flows_of[tile]) {
           const entry e{-urgency[f], f};
-          core.pending.insert(e), cores[flows.flows[f].core].pending.insert(e);
+          core.pending.insert(e), cores[ends_of(f).second].pending.insert(e);
           ++core.outgoing;
         }
       }
     };
-    const auto partner = [&](std::uint32_t c, std::uint32_t f) {
-      const auto from = core_of(flows.flows[f].producer);
-      return from == c ? flows.flows[f].core : from;
+    const auto partner = [&](std::uint32_t c, std::uint32_t a) {
+      const auto [from, to] = ends_of(a);
+      return from == c ? to : from;
     };
 
     picoseconds now = 0;
@@ -165,7 +206,7 @@ struct rendezvous_order {
         picoseconds wait = std::numeric_limits<picoseconds>::max();
         if (core.outgoing > 0)
           for (const auto& e : core.pending)
-            if (core_of(flows.flows[e.second].producer) == c) wait = std::min(wait, cores[flows.flows[e.second].core].free - now);
+            if (!is_load(e.second) && ends_of(e.second).first == c) wait = std::min(wait, cores[ends_of(e.second).second].free - now);
         for (const auto& e : core.ready) {
           const auto tile = e.second;
           const bool begun = next_part[tile] > 0;
@@ -203,6 +244,32 @@ struct rendezvous_order {
     if (v.layout == layout::physical::nhwc_row_strip && f.what[1].size() < v.sizes[1])
       sum += static_cast<picoseconds>(parts.size()) * f.what[3].size() * t.time(isa::opcode::lmv, f.what[1].size());
     return std::max<picoseconds>(1, sum);
+  }
+
+  /// One side of a flow through global memory.
+  template <target::chip_target Target>
+  static picoseconds memory_duration(const Target& t, const lowering::compute_graph& g, std::uint32_t core, std::uint32_t value, const box& what, bool store) {
+    const auto& v = g.values()[value];
+    picoseconds sum = 0;
+    for (const auto& [number, part] : layout::fragments(what, v.sizes, v.layout)) sum += t.global_time(core, element_count(part), store);
+    return std::max<picoseconds>(1, sum);
+  }
+  /// Gives every flow that crosses stages a channel, one for each producing tile and value; returns the flows of each.
+  static std::vector<std::vector<std::uint32_t>> open_channels(schedule& s, std::vector<flow>& flows) {
+    std::map<std::uint32_t, std::uint32_t> stage_of;
+    for (const auto& p : s.place) stage_of[p.core] = p.stage;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
+    std::vector<std::vector<std::uint32_t>> result;
+    for (std::uint32_t f = 0; f < flows.size(); ++f) {
+      auto& x = flows[f];
+      if (s.place[x.producer].stage == stage_of.at(x.core)) continue;
+      const auto [c, fresh] = known.try_emplace({x.producer, x.value}, static_cast<std::uint32_t>(s.channels.size()));
+      if (fresh) s.channels.push_back({x.producer, x.value, x.what}), result.emplace_back();
+      x.channel = c->second;
+      s.channels[x.channel].what = hull(s.channels[x.channel].what, x.what);
+      result[x.channel].push_back(f);
+    }
+    return result;
   }
 
   static std::vector<picoseconds> ranks(const schedule& s, const flow_list& flows, const std::vector<picoseconds>& flow_time, const std::vector<picoseconds>& work) {

@@ -29,8 +29,9 @@ struct schedule {
   /// Tiles and transfers in one global order, where the order policy decided both; empty: every tile at once, followed by its transfers.
   std::vector<step> steps;
   std::vector<flow> flows;               ///< that steps refer to
-  std::vector<picoseconds> durations;    ///< predicted, by step
   picoseconds predicted = 0;             ///< finish of the last tile
+  std::vector<channel> channels;         ///< that flows go through
+  std::vector<picoseconds> durations;    ///< predicted, by step; empty: not known
 };
 
 /// Order policy: simulates the cores with the target's cost model. A tile is ready when its producers are done and what it
@@ -58,7 +59,7 @@ struct ready_order {
     std::vector<picoseconds> free(static_cast<std::size_t>(t.chip().core_count), 0);
     for (std::uint32_t i = 0; i < tiles.size(); ++i)
       if (waiting[i] == 0) queue.emplace(0, 0, i);
-    s.order.clear(), s.steps.clear(), s.flows.clear(), s.durations.clear();
+    s.order.clear(), s.steps.clear(), s.flows.clear(), s.channels.clear(), s.durations.clear();
     s.predicted = 0;
     while (!queue.empty()) {
       const auto [start, since, i] = queue.top();

@@ -20,20 +20,31 @@ struct cursor {
   friend auto operator<=>(const cursor&, const cursor&) = default;
 };
 
+inline constexpr std::uint32_t no_channel = 0xffffffffu;
+
 /// What the core of a producing tile sends to another core: the hull of all that the other core's tiles read of it.
 struct flow {
   std::uint32_t producer = 0;  ///< tile
   std::uint32_t value = 0;
   std::uint32_t core = 0;      ///< the receiver
   box what;
+  std::uint32_t channel = no_channel;  ///< in global memory, which it goes through; none: a rendezvous
   friend bool operator==(const flow&, const flow&) = default;
 };
 
-/// One step of the global order: a part of a tile, or a flow.
+/// A buffer in global memory: the core of a producing tile stores there, once for all receivers, what flows to other cores.
+struct channel {
+  std::uint32_t producer = 0;  ///< tile
+  std::uint32_t value = 0;
+  box what;                    ///< hull of its flows
+  friend bool operator==(const channel&, const channel&) = default;
+};
+
+/// One step of the global order: a part of a tile, a flow by rendezvous, or one side of a flow through global memory.
 struct step {
-  enum class kind : std::uint8_t { compute, transfer };
+  enum class kind : std::uint8_t { compute, transfer, store, load };
   kind what = kind::compute;
-  std::uint32_t index = 0;  ///< tile or flow
+  std::uint32_t index = 0;  ///< compute: tile; transfer, load: flow; store: channel
   cursor begin, end;        ///< compute: of the kernel's body
   friend bool operator==(const step&, const step&) = default;
 };

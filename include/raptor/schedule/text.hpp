@@ -24,6 +24,9 @@
 ///     step tile 3 0:0 1:12
 ///     step flow 0
 ///
+/// What goes through global memory has a channel, declared before the flows ("channel 0 tile 3 value 4 box …", "flow 1 tile 3 value 4 core 7
+/// channel 0 box …"), and two kinds of steps instead of one: "step store 0" (a channel) and "step load 1" (a flow).
+///
 /// What crosses the chip otherwise follows in communication/text.hpp.
 namespace raptor::schedule {
 
@@ -61,15 +64,24 @@ inline void write_schedule(text_writer& w, const schedule& s) {
     for (const auto producer : s.graph.producers[i]) w.word(" ").number(producer);
     w.line();
   }
+  for (std::size_t c = 0; c < s.channels.size(); ++c) {
+    const auto& channel = s.channels[c];
+    w.word("channel ").number(static_cast<std::int64_t>(c)).field("tile", channel.producer).field("value", channel.value).word(" box");
+    write_box(w, channel.what);
+    w.line();
+  }
   for (std::size_t f = 0; f < s.flows.size(); ++f) {
     const auto& flow = s.flows[f];
-    w.word("flow ").number(static_cast<std::int64_t>(f)).field("tile", flow.producer).field("value", flow.value).field("core", flow.core).word(" box");
+    w.word("flow ").number(static_cast<std::int64_t>(f)).field("tile", flow.producer).field("value", flow.value).field("core", flow.core);
+    if (flow.channel != no_channel) w.field("channel", flow.channel);
+    w.word(" box");
     write_box(w, flow.what);
     w.line();
   }
   const auto position = [&](const cursor& c) { w.word(" ").number(c.item).word(":").number(c.iteration); };
   for (const auto& x : s.steps) {
-    w.word(x.what == step::kind::compute ? "step tile " : "step flow ").number(x.index);
+    const char* const kinds[] = {"step tile ", "step flow ", "step store ", "step load "};
+    w.word(kinds[static_cast<std::size_t>(x.what)]).number(x.index);
     if (x.what == step::kind::compute) position(x.begin), position(x.end);
     w.line();
   }
@@ -82,30 +94,60 @@ inline void write_schedule(text_writer& w, const schedule& s) {
     if (tile >= s.graph.tiles.size()) r.fail("tile " + std::to_string(tile) + " of " + std::to_string(s.graph.tiles.size()));
     return tile;
   };
+  const auto value_number = [&] {
+    const auto value = r.number<std::uint32_t>();
+    if (value >= g.values().size()) r.fail("value " + std::to_string(value) + " is not declared");
+    return value;
+  };
+  const auto value_box = [&](std::uint32_t value) {
+    const auto& sizes = g.values()[value].sizes;
+    auto what = read_box(r, sizes.size());
+    if (is_empty(what) || !contains(whole(sizes), what)) r.fail("the box is empty or reaches beyond its value");
+    r.expect_end();
+    return what;
+  };
+  for (; more && r.accept("channel"); more = r.next_line()) {
+    if (r.number<std::size_t>() != s.channels.size()) r.fail("channels are numbered in order");
+    channel c;
+    r.expect("tile");
+    c.producer = tile_number();
+    r.expect("value");
+    c.value = value_number();
+    r.expect("box");
+    c.what = value_box(c.value);
+    s.channels.push_back(std::move(c));
+  }
   for (; more && r.accept("flow"); more = r.next_line()) {
     if (r.number<std::size_t>() != s.flows.size()) r.fail("flows are numbered in order");
     flow f;
     r.expect("tile");
     f.producer = tile_number();
     r.expect("value");
-    f.value = r.number<std::uint32_t>();
-    if (f.value >= g.values().size()) r.fail("the flow is of a value that is not declared");
+    f.value = value_number();
     r.expect("core");
     f.core = r.number<std::uint32_t>(0, most_cores - 1);
     if (f.core == s.place[f.producer].core) r.fail("the flow goes to the core of its tile");
+    if (r.accept("channel")) {
+      f.channel = r.number<std::uint32_t>();
+      if (f.channel >= s.channels.size()) r.fail("channel " + std::to_string(f.channel) + " of " + std::to_string(s.channels.size()));
+      if (s.channels[f.channel].producer != f.producer || s.channels[f.channel].value != f.value) r.fail("the flow's channel is of another tile or value");
+    }
     r.expect("box");
-    const auto& sizes = g.values()[f.value].sizes;
-    f.what = read_box(r, sizes.size());
-    if (is_empty(f.what) || !contains(whole(sizes), f.what)) r.fail("the flow is empty or reaches beyond its value");
-    r.expect_end();
+    f.what = value_box(f.value);
     s.flows.push_back(std::move(f));
   }
   for (; more && r.accept("step"); more = r.next_line()) {
     step x;
-    if (r.accept("flow")) {
-      x.what = step::kind::transfer;
+    const bool rendezvous = r.accept("flow");
+    if (rendezvous || r.accept("load")) {
+      x.what = rendezvous ? step::kind::transfer : step::kind::load;
       x.index = r.number<std::uint32_t>();
       if (x.index >= s.flows.size()) r.fail("flow " + std::to_string(x.index) + " of " + std::to_string(s.flows.size()));
+      if ((s.flows[x.index].channel == no_channel) != rendezvous) r.fail("a flow with a channel is stored and loaded, one without is a step of its own");
+    } else if (r.accept("store")) {
+      x.what = step::kind::store;
+      x.index = r.number<std::uint32_t>();
+      if (x.index >= s.channels.size()) r.fail("channel " + std::to_string(x.index) + " of " + std::to_string(s.channels.size()));
     } else {
       r.expect("tile");
       x.index = tile_number();
