@@ -14,4 +14,8 @@ sim::execution_result execute_image(const memory::image& image, std::span<const 
   return sim::execute(load_image(image), input, options);
 }
 
+sim::batch_result execute_batch(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs, const sim::execution_options& options) {
+  return sim::execute_batch(program, inputs, options);
+}
+
 }  // namespace raptor::tools

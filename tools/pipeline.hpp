@@ -72,6 +72,9 @@ using observer = std::function<void(stage, const compilation&)>;
                                                     const sim::execution_options& options = {});
 [[nodiscard]] sim::execution_result execute_image(const memory::image& image, std::span<const std::byte> input,
                                                   const sim::execution_options& options = {});
+/// The same for a batch: streams that restart by themselves, outputs of every input.
+[[nodiscard]] sim::batch_result execute_batch(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs,
+                                              const sim::execution_options& options = {});
 
 /// Time and energy of one input without the file system (time_image.cpp), by the exact model and a hardware file.
 struct image_time {

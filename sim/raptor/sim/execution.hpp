@@ -52,34 +52,47 @@ struct core_statistics {
   std::uint64_t multiply_accumulates = 0;  ///< of mvmul, whole groups
 };
 
+/// Sums over the cores of a run.
+[[nodiscard]] inline opcode_counts total_counts(const std::vector<core_statistics>& cores) {
+  opcode_counts total{};
+  for (const auto& core : cores)
+    for (std::size_t op = 0; op < total.size(); ++op) total[op] += core.counts[op];
+  return total;
+}
+[[nodiscard]] inline std::uint64_t total_instructions(const std::vector<core_statistics>& cores) {
+  std::uint64_t total = 0;
+  for (const auto& core : cores) total += core.instructions;
+  return total;
+}
+
+/// The bytes of outputs, one after the other, as raptor-sim writes them.
+[[nodiscard]] inline std::vector<std::byte> bytes_of(const std::vector<output_value>& outputs) {
+  std::vector<std::byte> all;
+  for (const auto& output : outputs) all.insert(all.end(), output.bytes.begin(), output.bytes.end());
+  return all;
+}
+
 struct execution_result {
   std::vector<output_value> outputs;     ///< in the order of loaded_program::outputs
   std::vector<std::byte> global_memory;  ///< final contents
   std::vector<core_statistics> cores;
 
-  [[nodiscard]] opcode_counts total_counts() const {
-    opcode_counts total{};
-    for (const auto& core : cores)
-      for (std::size_t op = 0; op < total.size(); ++op) total[op] += core.counts[op];
-    return total;
-  }
-  [[nodiscard]] std::uint64_t instructions() const {
-    std::uint64_t total = 0;
-    for (const auto& core : cores) total += core.instructions;
-    return total;
-  }
-  /// All outputs, one after the other, as raptor-sim writes them.
-  [[nodiscard]] std::vector<std::byte> output_bytes() const {
-    std::vector<std::byte> all;
-    for (const auto& output : outputs) all.insert(all.end(), output.bytes.begin(), output.bytes.end());
-    return all;
-  }
+  [[nodiscard]] opcode_counts total_counts() const { return sim::total_counts(cores); }
+  [[nodiscard]] std::uint64_t instructions() const { return total_instructions(cores); }
+  [[nodiscard]] std::vector<std::byte> output_bytes() const { return bytes_of(outputs); }
   /// The output of that name. Errors: mismatch where there is none.
   [[nodiscard]] const output_value& output(std::string_view name) const {
     for (const auto& candidate : outputs)
       if (candidate.region.name == name) return candidate;
     throw error(error_code::mismatch, "the program has no output '" + std::string(name) + "'");
   }
+};
+
+/// What a batch gives.
+struct batch_result {
+  std::vector<std::vector<output_value>> outputs;  ///< [input], in the order of loaded_program::outputs
+  std::vector<std::byte> global_memory;            ///< final contents
+  std::vector<core_statistics> cores;              ///< of all inputs together
 };
 
 }  // namespace raptor::sim

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,42 +13,45 @@
 #include "raptor/isa/opcode.hpp"
 #include "raptor/sim/deadlock.hpp"
 #include "raptor/sim/execution.hpp"
+#include "raptor/sim/input_feed.hpp"
 #include "raptor/sim/memory_access.hpp"
+#include "raptor/sim/output_record.hpp"
 #include "raptor/sim/program.hpp"
 #include "raptor/sim/stream_check.hpp"
 #include "raptor/sim/trace.hpp"
 #include "raptor/sim/vector_unit.hpp"
 #include "raptor/support/error.hpp"
 
-/// The functional simulator: executes all cores of a program once (latency mode), in 32-bit floats. Source: ISA.md.
+/// The functional simulator: executes all cores of a program in 32-bit floats, once (latency mode) or once for each input of a batch
+/// (throughput mode). Source: ISA.md, INVARIANTS.md.
 namespace raptor::sim {
 
-/// Executes a program. A core runs until it blocks on a send, recv or wait; cores that can run take turns in the order in
-/// which they became able to (core ids at the start), in one thread: the same program and input give the same result, trace
-/// and error text everywhere. `Traced`: whether execution_options::trace is served; without, tracing costs nothing.
+/// Executes a program on a batch of inputs; one input is a batch of one. A core that ends its stream starts it again at once until it has run it
+/// for every input; registers, events and local memory keep their values. It runs until it blocks on a send, recv or wait; cores that can run
+/// take turns in the order in which they became able to (core ids at the start), in one thread: the same program and inputs give the same
+/// result, trace and error text everywhere. `Traced`: whether execution_options::trace is served; without, tracing costs nothing.
 ///
-/// Requires: every stream has passed check_stream.
+/// Requires: every stream has passed check_stream; at least one input, each of the size of all input regions together.
 template <bool Traced>
 class executor {
  public:
-  executor(const loaded_program& program, const execution_options& options)
-      : program_(program), options_(options), memory_(program, options), vector_(memory_), cores_(program.cores.size()) {
+  executor(const loaded_program& program, std::span<const std::span<const std::byte>> inputs, const execution_options& options)
+      : program_(program), options_(options), inputs_(inputs), memory_(program, options, inputs.size()), vector_(memory_), cores_(program.cores.size()),
+        feed_(program, inputs.size()) {
     for (std::size_t c = 0; c < cores_.size(); ++c) {
       cores_[c].id = c;
       cores_[c].stream = program.cores[c].stream.data();
       cores_[c].size = program.cores[c].stream.size();
+      cores_[c].last_input_read = feed_.last_read(c);
     }
   }
 
-  /// Puts the host's data into global memory. Requires: the range lies inside.
-  void store_global(std::int64_t address, std::span<const std::byte> bytes) {
-    if (bytes.empty()) return;
-    std::memcpy(memory_.global(address), bytes.data(), bytes.size());
-    memory_.mark_global(address, static_cast<std::int64_t>(bytes.size()));
-  }
+  /// Keeps the outputs of every input for take_outputs(). Call it before run(). Errors: of output_record.
+  void record_outputs() { outputs_.emplace(program_, inputs_.size(), options_.total_memory_limit); }
 
-  /// Runs all streams to their end. Errors: those of ISA.md, with core and instruction.
+  /// Runs all streams to their end, for every input. Errors: those of ISA.md, with core and instruction.
   void run() {
+    place_input(0);
     std::size_t left = 0;
     for (auto& core : cores_) {
       if (core.size == 0) continue;
@@ -59,16 +63,35 @@ class executor {
       ready_.pop_front();
       if (run_core(core)) --left;
     }
-    if (left == 0) return;
-    std::vector<core_position> positions;
-    for (const auto& core : cores_) positions.push_back({core.next, core.events});
-    throw_deadlock(program_, positions);
+    if (left != 0) report_deadlock();
+    feed_.finish([this](std::size_t n) { place_input(n); });
   }
 
   [[nodiscard]] std::vector<std::byte> take_global_memory() { return memory_.take_global(); }
+  /// Requires: record_outputs() and run(). Errors: of output_record::take.
+  [[nodiscard]] std::vector<std::vector<output_value>> take_outputs() { return outputs_->take(inputs_); }
   [[nodiscard]] std::int64_t local_extent(std::size_t core) const { return cores_[core].memory.extent(); }
 
  private:
+  // --- the host -----------------------------------------------------------------------------------
+
+  void place_input(std::size_t n) {
+    std::size_t offset = 0;
+    for (const auto& region : program_.inputs) {
+      const auto bytes = inputs_[n].subspan(offset, static_cast<std::size_t>(region.size));
+      offset += bytes.size();
+      if (bytes.empty()) continue;
+      std::memcpy(memory_.global(region.address), bytes.data(), bytes.size());
+      memory_.mark_global(region.address, region.size);
+    }
+  }
+  /// After an instruction, or at the end of the body: the core may have done its last read of the input.
+  void note_read(const core_state& core) {
+    if (core.next != core.last_input_read) [[likely]]
+      return;
+    feed_.read(core.id, [this](std::size_t n) { place_input(n); });
+  }
+
   // --- transfers ----------------------------------------------------------------------------------
 
   void load(core_state& core, const isa::instruction& i) {
@@ -89,6 +112,7 @@ class executor {
     memory_.require(core, source, i.word3);
     std::memcpy(memory_.global(target), core.memory.at(source), static_cast<std::size_t>(i.word3));
     memory_.mark_global(target, i.word3);
+    if (outputs_) outputs_->store(core.iteration, target, {memory_.global(target), static_cast<std::size_t>(i.word3)});
   }
   void fill(core_state& core, const isa::instruction& i) {
     if (i.word3 == 0) return;
@@ -114,7 +138,7 @@ class executor {
     const isa::instruction& in = receiver.stream[receiver.next];
     if (out.word3 != in.word3)
       memory_.fail(receiver,
-                   "receives " + std::to_string(in.word3) + " bytes, but " + place_of(sender.id, sender.next, out) + " sends " +
+                   "receives " + std::to_string(in.word3) + " bytes, but " + memory_.place(sender) + " sends " +
                        std::to_string(out.word3),
                    "the n-th send from a to b meets the n-th recv at b from a");
     if (out.word3 == 0) return;
@@ -147,26 +171,43 @@ class executor {
 
   /// True where the event register equals the count; then it is reset.
   [[nodiscard]] bool take_event(core_state& core, const isa::instruction& i) {
-    std::int64_t& count = core.events[static_cast<std::size_t>(i.word1)];
-    if (count > i.word2)
-      memory_.fail(core,
-                   "overshoot: event " + std::to_string(i.word1) + " is at " + std::to_string(count) + ", above the awaited " + std::to_string(i.word2),
-                   "a wait needs exactly its count of signals");
-    if (count < i.word2) {
+    event_register& event = core.events[static_cast<std::size_t>(i.word1)];
+    if (event.count > i.word2) report_overshoot(core, i, event);
+    if (event.count < i.word2) {
       core.state = core_status::waiting;
       return false;
     }
-    count = 0;
+    event.reset();
     return true;
   }
-  void signal(const isa::instruction& i) {
+  void signal(const core_state& core, const isa::instruction& i) {
     core_state& target = cores_[static_cast<std::size_t>(i.word0)];
-    const std::int64_t count = ++target.events[static_cast<std::size_t>(i.word1)];
+    event_register& event = target.events[static_cast<std::size_t>(i.word1)];
+    event.add({core.id, core.next, core.iteration});
     if (target.state != core_status::waiting) return;
     const isa::instruction& wait = target.stream[target.next];
-    if (wait.word1 != i.word1 || wait.word2 != count) return;
-    target.events[static_cast<std::size_t>(i.word1)] = 0;
+    if (wait.word1 != i.word1 || wait.word2 != event.count) return;
+    event.reset();
     resume(target);
+  }
+  [[noreturn, gnu::noinline, gnu::cold]] void report_overshoot(const core_state& core, const isa::instruction& i, const event_register& event) const {
+    std::vector<std::string> details;
+    for (const auto& from : event.contributors)
+      details.push_back("signalled by " + memory_.place(from.core, from.index, cores_[from.core].stream[from.index], from.iteration));
+    const auto others = event.count - static_cast<std::int64_t>(details.size());
+    if (others != 0) details.push_back("and by " + std::to_string(others) + " more after these");
+    throw error(error_code::execution,
+                "overshoot: event " + std::to_string(i.word1) + " is at " + std::to_string(event.count) + ", above the awaited " + std::to_string(i.word2),
+                memory_.place(core), "a wait needs exactly its count of signals since the wait before it")
+        .with_details(std::move(details));
+  }
+  [[noreturn, gnu::noinline, gnu::cold]] void report_deadlock() const {
+    std::vector<core_position> positions;
+    for (const auto& core : cores_) {
+      core_position& position = positions.emplace_back(core_position{core.next, core.iteration, {}});
+      for (std::size_t e = 0; e < core.events.size(); ++e) position.events[e] = core.events[e].count;
+    }
+    throw_deadlock(program_, positions, inputs_.size());
   }
 
   /// Completes the instruction at which a blocked core stands.
@@ -186,8 +227,18 @@ class executor {
     if constexpr (Traced) options_.trace(core.trace_line + trace_after(core.stream[core.next], core.registers));
   }
 
-  /// Runs one core until it blocks (false) or its stream ends (true).
+  /// Runs one core until it blocks (false) or has run its stream for the last input (true).
   bool run_core(core_state& core) {
+    for (;;) {
+      if (!run_body(core)) return false;
+      note_read(core);
+      if (++core.iteration == inputs_.size()) return true;
+      core.next = 0;
+    }
+  }
+
+  /// Runs one core until it blocks (false) or its stream ends (true).
+  bool run_body(core_state& core) {
     using isa::opcode;
     auto& registers = core.registers;
     const auto wrapped = [](std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value))); };
@@ -198,7 +249,10 @@ class executor {
         case opcode::nop:
         case opcode::setbw: break;  // check_stream admits 32-bit elements only
         case opcode::sldi: registers[i.rd] = i.word0; break;
-        case opcode::sld: load_register(core, i); break;
+        case opcode::sld:
+          load_register(core, i);
+          note_read(core);
+          break;
         case opcode::sadd: registers[i.rd] = wrapped(std::int64_t{registers[i.r1]} + registers[static_cast<std::size_t>(i.word0)]); break;
         case opcode::ssub: registers[i.rd] = wrapped(std::int64_t{registers[i.r1]} - registers[static_cast<std::size_t>(i.word0)]); break;
         case opcode::smul: registers[i.rd] = wrapped(std::int64_t{registers[i.r1]} * registers[static_cast<std::size_t>(i.word0)]); break;
@@ -220,7 +274,10 @@ class executor {
         case opcode::vmv: vector_.gather(core, i); break;
         case opcode::vrsu: vector_.map_source<opcode::vrsu>(core, i, kernels::bound(registers[static_cast<std::size_t>(i.word0)])); break;
         case opcode::vrsl: vector_.map_source<opcode::vrsl>(core, i, kernels::bound(registers[static_cast<std::size_t>(i.word0)])); break;
-        case opcode::ld: load(core, i); break;
+        case opcode::ld:
+          load(core, i);
+          note_read(core);
+          break;
         case opcode::st: store(core, i); break;
         case opcode::lldi: fill(core, i); break;
         case opcode::lmv: copy(core, i); break;
@@ -231,7 +288,7 @@ class executor {
         case opcode::wait:
           if (!take_event(core, i)) return false;
           break;
-        case opcode::sync: signal(i); break;
+        case opcode::sync: signal(core, i); break;
       }
       trace_completed(core);
     }
@@ -247,9 +304,12 @@ class executor {
 
   const loaded_program& program_;
   const execution_options& options_;
+  std::span<const std::span<const std::byte>> inputs_;
   memory_access memory_;
   vector_unit vector_;
   std::vector<core_state> cores_;
+  input_feed feed_;
+  std::optional<output_record> outputs_;
   std::deque<std::size_t> ready_;
 };
 
@@ -264,20 +324,24 @@ inline void check_regions(const loaded_program& program, const std::vector<tenso
                                              " bytes");
 }
 
+/// Statistics of the streams for so many inputs; checks the program first.
+[[nodiscard]] inline std::vector<core_statistics> check_program(const loaded_program& program, std::size_t inputs) {
+  check_regions(program, program.inputs, "input");
+  check_regions(program, program.outputs, "output");
+  std::vector<core_statistics> cores;
+  for (std::size_t c = 0; c < program.cores.size(); ++c) {
+    stream_summary summary = check_stream(program, c);
+    for (auto& count : summary.counts) count *= inputs;
+    cores.push_back({summary.counts, program.cores[c].stream.size() * inputs, 0, summary.multiply_accumulates * inputs});
+  }
+  return cores;
+}
+
 template <bool Traced>
 [[nodiscard]] execution_result execute(const loaded_program& program, std::span<const std::byte> input, const execution_options& options) {
   execution_result result;
-  for (std::size_t c = 0; c < program.cores.size(); ++c) {
-    const stream_summary summary = check_stream(program, c);
-    result.cores.push_back({summary.counts, program.cores[c].stream.size(), 0, summary.multiply_accumulates});
-  }
-  executor<Traced> machine(program, options);
-  std::size_t offset = 0;
-  for (const auto& region : program.inputs) {
-    const auto bytes = static_cast<std::size_t>(region.size);
-    machine.store_global(region.address, input.subspan(offset, bytes));
-    offset += bytes;
-  }
+  result.cores = check_program(program, 1);
+  executor<Traced> machine(program, std::span(&input, 1), options);
   machine.run();
   for (std::size_t c = 0; c < program.cores.size(); ++c) result.cores[c].local_memory = machine.local_extent(c);
   result.global_memory = machine.take_global_memory();
@@ -288,31 +352,63 @@ template <bool Traced>
   return result;
 }
 
+template <bool Traced>
+[[nodiscard]] batch_result execute_batch(const loaded_program& program, std::span<const std::span<const std::byte>> inputs, const execution_options& options) {
+  batch_result result;
+  result.cores = check_program(program, inputs.size());
+  executor<Traced> machine(program, inputs, options);
+  machine.record_outputs();
+  machine.run();
+  for (std::size_t c = 0; c < program.cores.size(); ++c) result.cores[c].local_memory = machine.local_extent(c);
+  result.outputs = machine.take_outputs();
+  result.global_memory = machine.take_global_memory();
+  return result;
+}
+
 }  // namespace detail
 
-/// Executes a program on one input: the raw bytes of all inputs in graph order.
+/// Refuses an input whose size is not that of all input regions together. `place`: where the input comes from, for the error.
+/// Errors: mismatch, with both sizes and the program's inputs.
+inline void check_input_size(const loaded_program& program, std::size_t size, const std::string& place = {}) {
+  const std::int64_t expected = total_size(program.inputs);
+  if (static_cast<std::int64_t>(size) == expected) return;
+  std::vector<std::string> details;
+  for (const auto& region : program.inputs) {
+    std::string line = "input '" + region.name + "'";
+    if (!region.sizes.empty()) line.append(" ").append(to_string(region.sizes));
+    details.push_back(line.append(": ").append(std::to_string(region.size)).append(" bytes"));
+  }
+  throw error(error_code::mismatch, "the input has " + std::to_string(size) + " bytes, the program expects " + std::to_string(expected), place,
+              "give the raw little-endian bytes of all inputs, one after the other")
+      .with_details(std::move(details));
+}
+
+/// Executes a program on one input: the raw bytes of all inputs in graph order. The outputs are the contents of their regions at the end.
 ///
 /// Errors: mismatch (size of the input), malformed / unsupported (check_stream), execution (ISA.md's list, with core and
 /// instruction), deadlock (with its cycle), capacity (memory limits of `options`).
 /// Cost: the program's arithmetic, plus one copy of global memory; local memory is reserved as it is used.
 [[nodiscard]] inline execution_result execute(const loaded_program& program, std::span<const std::byte> input,
                                               const execution_options& options = {}) {
-  detail::check_regions(program, program.inputs, "input");
-  detail::check_regions(program, program.outputs, "output");
-  const std::int64_t expected = total_size(program.inputs);
-  if (static_cast<std::int64_t>(input.size()) != expected) {
-    std::vector<std::string> details;
-    for (const auto& region : program.inputs) {
-      std::string line = "input '" + region.name + "'";
-      if (!region.sizes.empty()) line.append(" ").append(to_string(region.sizes));
-      details.push_back(line.append(": ").append(std::to_string(region.size)).append(" bytes"));
-    }
-    throw error(error_code::mismatch,
-                "the input has " + std::to_string(input.size()) + " bytes, the program expects " + std::to_string(expected), {},
-                "give the raw little-endian bytes of all inputs, one after the other")
-        .with_details(std::move(details));
-  }
+  check_input_size(program, input.size());
   return options.trace ? detail::execute<true>(program, input, options) : detail::execute<false>(program, input, options);
+}
+
+/// Executes a program on a batch of inputs, each as for execute(). Every core runs its stream once for each of them and restarts by itself, as on the
+/// chip; the host places the next input as input_feed says. Outputs are recorded at each store, under the storing core's own iteration.
+///
+/// Errors: those of execute(), with the iteration too; mismatch for an empty batch; execution where an output was not stored for some
+/// input; capacity where all outputs together exceed execution_options::total_memory_limit.
+/// Cost: that of execute() for each input, and the memory of all outputs.
+[[nodiscard]] inline batch_result execute_batch(const loaded_program& program, std::span<const std::vector<std::byte>> inputs,
+                                                const execution_options& options = {}) {
+  if (inputs.empty()) throw error(error_code::mismatch, "the batch has no input", {}, "give at least one");
+  std::vector<std::span<const std::byte>> views;
+  for (const auto& input : inputs) {
+    check_input_size(program, input.size(), "input " + std::to_string(views.size()) + " of the batch");
+    views.emplace_back(input);
+  }
+  return options.trace ? detail::execute_batch<true>(program, views, options) : detail::execute_batch<false>(program, views, options);
 }
 
 }  // namespace raptor::sim

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,14 +24,40 @@ namespace raptor::sim {
 /// What a core does, or waits for, at its next instruction.
 enum class core_status : std::uint8_t { running, sending, receiving, waiting };
 
+/// The sync that a signal came from.
+struct signal_origin {
+  std::size_t core = 0;
+  std::size_t index = 0;
+  std::size_t iteration = 0;
+};
+
+/// An event register, and who signalled since its last successful wait.
+struct event_register {
+  static constexpr std::size_t most_contributors = 16;  ///< that are kept, for the text of an overshoot
+
+  std::int64_t count = 0;
+  std::vector<signal_origin> contributors;
+
+  void add(const signal_origin& from) {
+    ++count;
+    if (contributors.size() < most_contributors) contributors.push_back(from);
+  }
+  void reset() noexcept {
+    count = 0;
+    contributors.clear();
+  }
+};
+
 struct core_state {
   std::size_t id = 0;
   const isa::instruction* stream = nullptr;
   std::size_t size = 0;
-  std::size_t next = 0;  ///< the instruction that runs or blocks
+  std::size_t next = 0;       ///< the instruction that runs or blocks
+  std::size_t iteration = 0;  ///< bodies that it has completed: the number of its input
+  std::size_t last_input_read = 0;  ///< index of the instruction after which it does not need its input; see input_feed
   core_status state = core_status::running;
   std::array<std::int32_t, isa::register_count> registers{};
-  std::array<std::int64_t, isa::event_count> events{};
+  std::array<event_register, isa::event_count> events{};
   local_memory memory;
   std::string trace_line;  ///< of the current instruction, where a trace is written
 };
@@ -46,7 +73,8 @@ class memory_access {
   static constexpr std::int32_t r1_bit = 2;
   static constexpr std::int32_t r2_bit = 4;
 
-  memory_access(const loaded_program& program, const execution_options& options) : options_(options), global_(program.global_memory) {
+  memory_access(const loaded_program& program, const execution_options& options, std::size_t iterations)
+      : options_(options), global_(program.global_memory), names_iterations_(iterations > 1) {
     if (!options_.check_global_memory) return;
     global_written_ = byte_set(global_.size());
     if (program.constant_bytes >= 0) {
@@ -60,9 +88,15 @@ class memory_access {
 
   // --- errors -------------------------------------------------------------------------------------
 
+  /// The place of an instruction in errors; with its iteration where the program runs for several inputs.
+  [[nodiscard]] std::string place(std::size_t core, std::size_t index, const isa::instruction& i, std::size_t iteration) const {
+    return place_of(core, index, i, names_iterations_ ? std::optional(iteration) : std::nullopt);
+  }
+  [[nodiscard]] std::string place(const core_state& core) const { return place(core.id, core.next, core.stream[core.next], core.iteration); }
+
   [[noreturn, gnu::noinline, gnu::cold]] void fail(const core_state& core, const std::string& message, const char* hint = "",
                                                    error_code code = error_code::execution) const {
-    throw error(code, message, place_of(core.id, core.next, core.stream[core.next]), hint);
+    throw error(code, message, place(core), hint);
   }
   [[nodiscard]] static std::string range_text(std::int64_t address, std::int64_t bytes) {
     return "[" + std::to_string(address) + ", " + std::to_string(address + bytes) + ")";
@@ -140,6 +174,7 @@ class memory_access {
   std::vector<std::byte> global_;
   byte_set global_written_;  ///< used only with check_global_memory
   std::int64_t local_total_ = 0;
+  bool names_iterations_;
 };
 
 }  // namespace raptor::sim

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "raptor/isa/check.hpp"
@@ -16,9 +17,10 @@
 /// build executes. Driven by the roles of the instruction table, so a new field is checked as soon as it has a role.
 namespace raptor::sim {
 
-/// "core 3, instruction 12: mvmul r1, …": the place of every error that a program causes.
-[[nodiscard]] inline std::string place_of(std::size_t core, std::size_t index, const isa::instruction& i) {
-  return "core " + std::to_string(core) + ", instruction " + std::to_string(index) + ": " +
+/// "core 3, instruction 12: mvmul r1, …": the place of every error that a program causes. With an iteration, of a stream that restarts:
+/// "core 3, iteration 2, instruction 12: …".
+[[nodiscard]] inline std::string place_of(std::size_t core, std::size_t index, const isa::instruction& i, std::optional<std::size_t> iteration = {}) {
+  return "core " + std::to_string(core) + (iteration ? ", iteration " + std::to_string(*iteration) : "") + ", instruction " + std::to_string(index) + ": " +
          (isa::is_valid(i.op) ? isa::to_text(i) : "opcode " + std::to_string(static_cast<int>(i.op)));
 }
 
