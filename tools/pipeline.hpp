@@ -81,7 +81,9 @@ struct image_time {
   double latency_ms = 0, energy_pj = 0;
   std::string binding;  ///< the resource that was used most
   std::string skipped;  ///< why there is no time; empty: there is
+  double samples_per_second = 0;  ///< of a stream of inputs, where it was asked for
 };
-[[nodiscard]] image_time time_image(const memory::image& image, const std::filesystem::path& hardware_file);
+/// `stream_ms`: also the rate of a stream of inputs that lasts so long (throughput mode); 0: not.
+[[nodiscard]] image_time time_image(const memory::image& image, const std::filesystem::path& hardware_file, double stream_ms = 0);
 
 }  // namespace raptor::tools

@@ -57,16 +57,18 @@ struct model_input {
   std::vector<std::byte> bytes;
 };
 
-model_input make_input(const model::graph& g, std::uint64_t seed, const std::string& directory) {
+/// Input number `index` of a batch.
+model_input make_input(const model::graph& g, std::uint64_t seed, const std::string& directory, std::int64_t index = 0) {
   model_input result;
   std::vector<char> file;
+  const auto name = fmt::format("input_{}.bin", index);
   if (!directory.empty()) {
-    const auto path = std::filesystem::path(directory) / "input_0.bin";
+    const auto path = std::filesystem::path(directory) / name;
     std::ifstream in(path, std::ios::binary);
     if (!in) throw error(error_code::io, "the file cannot be read", path.string());
     file.assign(std::istreambuf_iterator<char>(in), {});
   }
-  uniform draw(seed);
+  uniform draw(seed + static_cast<std::uint64_t>(index) * 0x5851f42d4c957f2dULL);
   for (const auto t : g.inputs) {
     const auto& tensor = g.at(t);
     if (tensor.type != model::element_type::f32) throw error(error_code::unsupported, "input '" + tensor.name + "' is not a float tensor");
@@ -76,7 +78,7 @@ model_input make_input(const model::graph& g, std::uint64_t seed, const std::str
       for (auto& x : elements) x = draw();
     } else {
       if (file.size() < at + size)
-        throw error(error_code::mismatch, "input_0.bin has " + std::to_string(file.size()) + " bytes, at least " + std::to_string(at + size) + " are needed", directory);
+        throw error(error_code::mismatch, name + " has " + std::to_string(file.size()) + " bytes, at least " + std::to_string(at + size) + " are needed", directory);
       if (size > 0) std::memcpy(elements.data(), file.data() + at, size);  // an empty vector may have no address
     }
     result.bytes.resize(at + size);
@@ -84,7 +86,7 @@ model_input make_input(const model::graph& g, std::uint64_t seed, const std::str
     result.values.push_back(model::make_value(tensor.sizes, std::move(elements)));
   }
   if (!directory.empty() && file.size() != result.bytes.size())
-    throw error(error_code::mismatch, "input_0.bin has " + std::to_string(file.size()) + " bytes, the model takes " + std::to_string(result.bytes.size()), directory);
+    throw error(error_code::mismatch, name + " has " + std::to_string(file.size()) + " bytes, the model takes " + std::to_string(result.bytes.size()), directory);
   return result;
 }
 
@@ -160,6 +162,14 @@ std::string compare_layers(const tools::loaded_model& model, const target::pim& 
 /// The reference that --reference names. Null: the built-in evaluator.
 using second_opinion = std::shared_ptr<const tools::onnx_runtime>;
 
+/// Is the program for a stream of inputs?
+bool streams(const tools::compile_options& options) { return options.pipeline > 1 || options.goal == tools::objective::throughput; }
+/// Inputs that are executed, one after another without a pause: 4 of a stream, else 1, unless the option says otherwise.
+std::int64_t batch_size(const tools::command_line& line, const tools::compile_options& options) {
+  if (line.has("batch-size")) return line.get<std::int64_t>("batch-size");
+  return streams(options) ? 4 : 1;
+}
+
 row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file, const second_opinion& opinion) {
   row r{std::filesystem::path(file).stem().string(), "FAIL", {}, {}, 0, 0, 0};
   const auto begin = std::chrono::steady_clock::now();
@@ -171,21 +181,29 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
     const auto model = tools::load_model(file, shapes);
     const auto chip = tools::make_target(options);
     auto compiled = tools::compile_model(model.canonical, chip, options);
-    if (!options.target_configuration.empty()) r.time = tools::time_image(compiled.image, options.target_configuration);
+    const auto batch = batch_size(line, options);
+    if (!options.target_configuration.empty()) r.time = tools::time_image(compiled.image, options.target_configuration, streams(options) ? line.get<double>("sim-time") : 0);
     compiled.image = memory::widen(std::move(compiled.image));  // narrow programs are proven by their 32-bit twins
-    const auto input = make_input(model.imported, static_cast<std::uint64_t>(line.get<std::int64_t>("seed")), line.has("input-dir") ? line.get<std::string>("input-dir") : "");
-    const auto executed = tools::execute_image(compiled.image, input.bytes);
-    const auto expected = opinion ? opinion->evaluate(file, model.imported, input.values) : model::evaluate(model.imported, input.values);
+    std::vector<model_input> inputs;
+    std::vector<std::vector<std::byte>> bytes;
+    for (std::int64_t i = 0; i < batch; ++i) {
+      inputs.push_back(make_input(model.imported, static_cast<std::uint64_t>(line.get<std::int64_t>("seed")), line.has("input-dir") ? line.get<std::string>("input-dir") : "", i));
+      bytes.push_back(inputs.back().bytes);
+    }
+    const auto executed = tools::execute_batch(tools::load_image(compiled.image), bytes);
     comparison all;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      const auto& sizes = model.imported.at(model.imported.outputs[i]).sizes;
-      all.add(model::compare(executed_value(executed.outputs.at(i), sizes), expected[i]));
+    for (std::size_t n = 0; n < inputs.size(); ++n) {
+      const auto expected = opinion ? opinion->evaluate(file, model.imported, inputs[n].values) : model::evaluate(model.imported, inputs[n].values);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const auto& sizes = model.imported.at(model.imported.outputs[i]).sizes;
+        all.add(model::compare(executed_value(executed.outputs.at(n).at(i), sizes), expected[i]));
+      }
     }
     r.absolute = all.absolute;
     r.relative = all.relative();
     if (all.passes(tolerance)) r.verdict = "PASS";
     else r.reason = all.finite ? fmt::format("the error exceeds {:g} of the largest output", tolerance) : "an output is not finite where the reference is";
-    if (line.has("layers")) r.layers = compare_layers(model, chip, options, input, tolerance, line.verbosity() > 0);
+    if (line.has("layers")) r.layers = compare_layers(model, chip, options, inputs.front(), tolerance, line.verbosity() > 0);
   } catch (const error& e) {
     if (e.code() == error_code::unsupported) r.verdict = "UNSUPPORTED";
     if (e.code() == error_code::usage) throw;
@@ -199,13 +217,17 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
 
 int run(const tools::command_line& line) {
   tools::compile_options options;
-  for (const char* name : {"core-count", "crossbar-size", "crossbar-count"})
+  for (const char* name : {"core-count", "crossbar-size", "crossbar-count", "pipeline", "batch-size"})
     if (line.has(name) && line.get<std::int64_t>(name) <= 0) throw tools::usage_error(std::string("--") + name + " must be positive");
   const auto flag = [&](const char* name) { return line.has(name) ? std::optional(line.get<std::int64_t>(name)) : std::nullopt; };
   options.flags = {flag("core-count"), flag("crossbar-count"), flag("crossbar-size")};
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
   options.element_bits = line.get<std::int64_t>("element-bits");
   options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
+  options.pipeline = line.get<std::int64_t>("pipeline");
+  options.channels = tools::parse_channels(line.get<std::string>("pipeline-channels"));
+  options.goal = tools::parse_objective(line.get<std::string>("objective"));
+  if (!(line.get<double>("sim-time") > 0)) throw tools::usage_error("--sim-time must be positive");
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
@@ -239,7 +261,8 @@ int run(const tools::command_line& line) {
     std::cout << fmt::format("{:<{}}  {:<11}  {:>12.3g}  {:>12.3g}  {:>8.2f}\n", r.model, width, r.verdict, r.absolute, r.relative, r.seconds);
     if (r.time && r.time->skipped.empty())
       std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  {:>12.6g}  {}\n", "", width, fmt::format("{} bits", options.element_bits), r.time->latency_ms, r.time->energy_pj * 1e-9, r.time->binding);
-    else if (r.time) std::cout << "      not timed: " << r.time->skipped << "\n";
+    if (r.time && r.time->samples_per_second > 0) std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  samples/s\n", "", width, "stream", r.time->samples_per_second);
+    if (r.time && !r.time->skipped.empty()) std::cout << "      not timed: " << r.time->skipped << "\n";
     if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";
     if (!r.layers.empty()) std::cout << "      " << r.layers << "\n";
     std::cout.flush();
@@ -266,10 +289,15 @@ int main(int argc, char** argv) {
         "pim-disable-spatial-planning", "take the first, dense layout for every operation")("pim-conv-lowering", value<std::string>()->default_value("auto"),
                                                                                             "convolution strategy")(
         "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)")(
-        "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried");
+        "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried")(
+        "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time")(
+        "pipeline-channels", value<std::string>()->default_value("auto"), "auto, rendezvous or memory: how data goes from stage to stage")(
+        "objective", value<std::string>()->default_value("latency"), "latency, throughput or energy");
     line.add(planning);
     tools::po::options_description comparison("Comparison");
-    comparison.add_options()("input-dir", value<std::string>(), "directory with input_0.bin: the raw bytes of all inputs (default: seeded random)")(
+    comparison.add_options()("input-dir", value<std::string>(), "directory with input_0.bin ...: the raw bytes of all inputs (default: seeded random)")(
+        "batch-size", value<std::int64_t>(), "inputs that the program executes without a pause between them; every output is compared (default: 4 for a stream, else 1)")(
+        "sim-time", value<double>()->default_value(100), "ms that a stream is timed for")(
         "tolerance", value<double>()->default_value(1e-4), "largest error that passes, as a part of the largest output")(
         "layers", "also compare every tensor that survives to the program, and name the first operator that is wrong; -v: one line a tensor")(
         "reference", value<std::string>()->default_value("evaluator"), "evaluator (built in) or onnxruntime: what the outputs are compared with")(
