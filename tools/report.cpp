@@ -8,6 +8,7 @@
 #include "raptor/report/dataflow.hpp"
 #include "raptor/report/graphviz.hpp"
 #include "raptor/report/memory.hpp"
+#include "raptor/report/pipeline.hpp"
 #include "raptor/report/summary.hpp"
 
 namespace raptor::tools {
@@ -32,13 +33,15 @@ std::vector<emit::extra_file> make_reports(const compilation& c, const model::gr
     files.push_back({"reports/conv_lowering.txt", report::convolution_report(model, c.lowered.convolutions, chip.chip(), options.lowering)});
   const auto bounds = report::lower_bounds(chip, c.computes, c.schedule);
   files.push_back({"reports/bounds.txt", report::bounds_report(bounds)});
+  const auto stages = report::balance_of(chip, c.computes, c.schedule, c.stages);
+  if (c.stages.stages() > 1) files.push_back({"reports/pipeline.txt", report::pipeline_report(stages, bounds)});
 
   const auto csv = [&](const char* name, const report::csv_files& snapshot) {
     files.push_back({std::string("reports/") + name + "_nodes.csv", snapshot.nodes});
     files.push_back({std::string("reports/") + name + "_edges.csv", snapshot.edges});
   };
   if (wants(wanted.dataflow, "spatial1")) csv("spatial1", report::dataflow(c.lowered.graph, chip.chip()));
-  if (wants(wanted.dataflow, "spatial2")) csv("spatial2", report::dataflow(c.computes, chip.chip()));
+  if (wants(wanted.dataflow, "spatial2")) csv("spatial2", report::dataflow(c.merged, chip.chip()));
   if (wants(wanted.dataflow, "spatial3")) csv("spatial3", report::dataflow(c.computes, c.schedule, chip.chip()));
   if (wants(wanted.dataflow, "spatial4")) {
     const auto transfers = communication::collect_transfers(c.computes, c.schedule);
@@ -47,11 +50,13 @@ std::vector<emit::extra_file> make_reports(const compilation& c, const model::gr
   if (!wanted.graphviz.empty()) {
     const bool lowered = wanted.graphviz == "spatial1";
     const bool scheduled = wanted.graphviz == "spatial3" || wanted.graphviz == "spatial4";
-    files.push_back({"reports/" + wanted.graphviz + ".dot", report::graphviz(lowered ? c.lowered.graph : c.computes, scheduled ? &c.schedule : nullptr)});
+    files.push_back({"reports/" + wanted.graphviz + ".dot", report::graphviz(lowered ? c.lowered.graph : scheduled ? c.computes : c.merged, scheduled ? &c.schedule : nullptr)});
   }
 
   report::summary_header header{"raptor-compile", RAPTOR_VERSION, wanted.model.filename().string(), hash_of(wanted.model), hash_of(wanted.configuration), wanted.given};
-  files.push_back({"summary.json", report::summary(header, c.computes, c.schedule, chip.chip(), bounds)});
+  auto summary = report::summary(header, c.computes, c.schedule, chip.chip(), bounds);
+  if (c.stages.stages() > 1) summary = report::with_pipeline(summary, stages);
+  files.push_back({"summary.json", std::move(summary)});
   return files;
 }
 

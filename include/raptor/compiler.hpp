@@ -22,7 +22,8 @@ namespace raptor {
 struct compilation {
   layout::plan plan;
   lowering::lowered lowered;           ///< the compute graph as the strategies made it
-  lowering::compute_graph computes;    ///< after accumulation and merging; scheduled: with the copies that pass values on from stage to stage
+  lowering::compute_graph merged;      ///< after accumulation and merging
+  lowering::compute_graph computes;    ///< the same, with the copies that pass values on from stage to stage
   schedule::schedule schedule;
   schedule::stage_plan stages;
   std::vector<std::int64_t> copies;    ///< by compute
@@ -83,13 +84,13 @@ class basic_compiler {
     if (done(stage::merged)) return c;
 
     // Search: of all partitions into stages, and of the copies that the replication policy proposes for each, the evaluator keeps the best.
-    const auto lowered_computes = std::move(c.computes);
+    c.merged = std::move(c.computes);
     std::optional<schedule::picoseconds> least;
     std::optional<error> reason;
-    for (auto plan : candidates(policy<partition_slot>()(target_, lowered_computes))) {
+    for (auto plan : candidates(policy<partition_slot>()(target_, c.merged))) {
       std::optional<schedule::picoseconds> least_of_plan;
       for (int round = 0; round < most_balancing; ++round) {
-        auto staged = schedule::forward_values(lowered_computes, plan);
+        auto staged = schedule::forward_values(c.merged, plan);
         schedule::check_stages(staged.computes, staged.plan, chip.core_count);
         try {
           auto found = best_schedule(staged);

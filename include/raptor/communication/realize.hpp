@@ -41,6 +41,7 @@ class realization {
   }
 
   [[nodiscard]] program::program run() && {
+    for (const auto& p : schedule_.place) program_.cores[p.core].stage = p.stage;
     declare_global();
     collect_regions();
     collect_scratch();

@@ -14,7 +14,7 @@ namespace raptor::program {
 }
 [[nodiscard]] inline bool operator==(const item& a, const item& b) { return a.origin == b.origin && a.what == b.what; }
 [[nodiscard]] inline bool operator==(const core_program& a, const core_program& b) {
-  return a.groups == b.groups && a.body == b.body;
+  return a.stage == b.stage && a.groups == b.groups && a.body == b.body;
 }
 [[nodiscard]] inline bool operator==(const port& a, const port& b) {
   return a.name == b.name && a.sizes == b.sizes && a.buffer == b.buffer;

@@ -67,6 +67,7 @@ struct item {
 };
 
 struct core_program {
+  std::uint32_t stage = 0;            ///< of a pipeline
   std::vector<std::uint32_t> groups;  ///< array group number → index into program::weights
   std::vector<item> body;
 };

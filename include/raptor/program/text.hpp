@@ -44,6 +44,7 @@
 ///       send <- %12[0] len 640 peer 2 @1
 ///     }
 ///
+/// The cores of a pipeline have a stage: `core 3 stage 1 {`.
 /// `%N[offset]`: buffer N and an affine offset in elements. `@N`: origin. Fields that have their usual value are left out.
 /// `data`: f32 bit patterns; `constants POSITION COUNT`: in the file of constants. Empty lines and lines that begin with # are skipped.
 namespace raptor::program {
@@ -372,8 +373,9 @@ inline void read_fields(text_reader& r, operation& o) {
     const auto c = r.number<std::int64_t>(0, static_cast<std::int64_t>(p.cores.size()) - 1);
     if (c <= previous) r.fail("core " + std::to_string(c) + " after core " + std::to_string(previous));
     previous = c;
-    r.expect("{"), r.expect_end();
     core_program& core = p.cores[static_cast<std::size_t>(c)];
+    if (r.accept("stage")) core.stage = r.number<std::uint32_t>(0, (std::uint32_t{1} << 20) - 1);
+    r.expect("{"), r.expect_end();
     std::vector<loop> open;              // loops under construction, outermost first
     std::vector<std::uint32_t> origins;  // theirs
     for (bool inside = true; inside;) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstddef>
@@ -197,10 +198,13 @@ inline void write_buffer(text_writer& w, const program& p, std::size_t index, st
   ports("input", p.inputs);
   ports("output", p.outputs);
   w.word("cores ").number(static_cast<std::int64_t>(p.cores.size())).line();
+  const bool staged = std::any_of(p.cores.begin(), p.cores.end(), [](const core_program& core) { return core.stage != 0; });
   for (std::size_t c = 0; c < p.cores.size(); ++c) {
     const auto& core = p.cores[c];
     if (core.body.empty() && core.groups.empty() && owned[c].empty()) continue;
-    w.word("core ").number(static_cast<std::int64_t>(c)).word(" {").line();
+    w.word("core ").number(static_cast<std::int64_t>(c));
+    if (staged) w.field("stage", core.stage);
+    w.word(" {").line();
     if (!core.groups.empty()) {
       w.indent(1).word("groups");
       for (const auto group : core.groups) w.word(" ").number(group);
