@@ -125,11 +125,11 @@ TEST_CASE("wrong flows and steps are errors with their line") {
   CHECK(with(flow + flow) == "flows are numbered in order");
   CHECK(place == "spatial, line " + std::to_string(lines + 5));
   CHECK(with("flow 0 tile 2 value 1 core 1 box 0..1 0..4 0..1 0..8\n") == "tile 2 of 2");
-  CHECK(with("flow 0 tile 0 value 4 core 1 box 0..1 0..4 0..1 0..8\n") == "the flow is of a value that is not declared");
+  CHECK(with("flow 0 tile 0 value 4 core 1 box 0..1 0..4 0..1 0..8\n") == "value 4 is not declared");
   CHECK(with("flow 0 tile 0 value 1 core 0 box 0..1 0..4 0..1 0..8\n") == "the flow goes to the core of its tile");
   CHECK(with("flow 0 tile 0 value 1 core 99999999 box 0..1 0..4 0..1 0..8\n") == "number 99999999 is out of range");
-  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..9\n") == "the flow is empty or reaches beyond its value");
-  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 1..1 0..8\n") == "the flow is empty or reaches beyond its value");
+  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..9\n") == "the box is empty or reaches beyond its value");
+  CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 1..1 0..8\n") == "the box is empty or reaches beyond its value");
   CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1\n") == "expected a number before ''");
   CHECK(with("flow 0 tile 0 value 1 core 1 box 0..1 0..4 0..1 0..8 9\n").find("'9'") != std::string::npos);
   const auto step = [&](const std::string& rest) { return with(flow + "step " + rest + "\n"); };
