@@ -33,7 +33,7 @@ using tools::usage_error;
 
 // Options of analyses that this version does not have. They are parsed, so that a script gets a clear refusal.
 constexpr const char* unsupported_options[] = {
-    "batch-output-dir", "provenance-trace", "provenance-global-barrier", "provenance-core-stall",
+    "provenance-trace", "provenance-global-barrier", "provenance-core-stall",
     "diagnostic-schedule-policy", "diagnostic-schedule-seed", "diagnostic-schedule-target", "diagnostic-schedule-deferral-budget",
     "diagnostic-target-stall"};
 
@@ -41,11 +41,11 @@ void add_options(tools::command_line& line) {
   line.add_positional("artifacts", po::value<std::string>());
   po::options_description functional("Functional execution");
   functional.add_options()
-      ("output,o", po::value<std::string>()->value_name("OUT"), "file for the outputs, raw bytes in graph order")
+      ("output,o", po::value<std::string>()->value_name("OUT"), "file for the outputs, raw bytes in graph order (of the last input)")
       ("mode", po::value<std::string>()->value_name("latency|throughput")->default_value("latency"), "one input, or a stream of inputs")
       ("batch-size", po::value<std::int64_t>()->value_name("N"), "inputs in throughput mode; latency mode has 1")
-      ("input-dir", po::value<std::string>()->value_name("DIR"), "folder of input_0.bin: the raw bytes of all inputs in order")
-      ("batch-output-dir", po::value<std::string>()->value_name("DIR"), "outputs of every input (throughput mode)")
+      ("input-dir", po::value<std::string>()->value_name("DIR"), "folder of input_0.bin, input_1.bin ...: the raw bytes of all inputs in order")
+      ("batch-output-dir", po::value<std::string>()->value_name("DIR"), "folder for the outputs of every input: output_000000.bin ...")
       ("dump", po::value<std::string>()->value_name("ADDR,SIZE[,...]"), "write these ranges of global memory instead of the outputs")
       ("config", po::value<std::string>()->value_name("FILE"), "instead of ARTIFACTS/config.json")
       ("memory", po::value<std::string>()->value_name("FILE"), "instead of ARTIFACTS/memory.bin")
@@ -106,7 +106,6 @@ void check_usage(const tools::command_line& line) {
   if (mode == "latency" && line.has("batch-size") && line.get<std::int64_t>("batch-size") != 1)
     throw usage_error("--mode=latency accepts only --batch-size=1");
   if (line.has("dump")) static_cast<void>(parse_dump(line.get<std::string>("dump")));
-  if (mode == "throughput") throw error(error_code::unsupported, "throughput mode is unsupported in this version");
   for (const char* option : unsupported_options) {
     const auto& value = line.values()[option];
     if (!value.empty() && !value.defaulted()) throw error(error_code::unsupported, fmt::format("--{} is unsupported in this version", option));
@@ -137,15 +136,24 @@ class line_writer {
   std::string buffer_;
 };
 
-nlohmann::ordered_json json_report(const sim::execution_result& result) {
-  nlohmann::ordered_json report{{"status", "ok"}, {"error", nullptr}, {"mode", 1}, {"instructions", result.instructions()}};
+/// What a run gives: one input in latency mode, a batch in throughput mode.
+struct run_result {
+  bool is_batch = false;
+  std::vector<std::vector<sim::output_value>> outputs;  ///< [input]
+  std::vector<sim::output_value> shown;                 ///< the last input's outputs, or the ranges of --dump
+  std::vector<sim::core_statistics> cores;
+};
+
+nlohmann::ordered_json json_report(const run_result& result) {
+  nlohmann::ordered_json report{{"status", "ok"}, {"error", nullptr}, {"mode", result.is_batch ? 0 : 1}, {"batch_size", result.outputs.size()},
+                                {"instructions", sim::total_instructions(result.cores)}};
   nlohmann::ordered_json counts = nlohmann::ordered_json::object();
-  const auto totals = result.total_counts();
+  const auto totals = sim::total_counts(result.cores);
   for (std::size_t op = 0; op < totals.size(); ++op)
     if (totals[op] != 0) counts[std::string(raptor::isa::infos[op].mnemonic)] = totals[op];
   report["opcodes"] = counts;
   report["outputs"] = nlohmann::ordered_json::array();
-  for (const auto& output : result.outputs)
+  for (const auto& output : result.shown)
     report["outputs"].push_back({{"name", output.region.name}, {"address", output.region.address}, {"size", output.region.size}, {"shape", output.region.sizes}});
   report["cores"] = nlohmann::ordered_json::array();
   for (std::size_t c = 0; c < result.cores.size(); ++c)
@@ -154,28 +162,31 @@ nlohmann::ordered_json json_report(const sim::execution_result& result) {
   return report;
 }
 
-void print_report(const sim::execution_result& result, double seconds, int verbosity) {
+void print_output(const sim::output_value& output) {
+  std::cout << fmt::format("output {}: {} bytes", output.region.name, output.bytes.size());
+  if (!output.region.sizes.empty()) std::cout << ", " << raptor::to_string(output.region.sizes);
+  if (output.region.element_type == "float32" && output.bytes.size() % sizeof(float) == 0 && !output.bytes.empty()) {
+    const auto values = output.values();
+    const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+    std::cout << fmt::format(", {} ... {}; first", *least, *largest);
+    for (std::size_t k = 0; k < std::min<std::size_t>(values.size(), 5); ++k) std::cout << fmt::format(" {}", values[k]);
+  }
+  std::cout << "\n";
+}
+
+void print_report(const run_result& result, double seconds, int verbosity) {
   std::size_t active = 0;
   std::uint64_t products = 0;
   for (const auto& core : result.cores) {
     if (core.instructions != 0) ++active;
     products += core.multiply_accumulates;
   }
-  std::cout << fmt::format("executed {} instructions on {} of {} cores, {:.3f} G multiply-accumulates\n", result.instructions(), active, result.cores.size(),
-                           static_cast<double>(products) * 1e-9);
-  for (const auto& output : result.outputs) {
-    std::cout << fmt::format("output {}: {} bytes", output.region.name, output.bytes.size());
-    if (!output.region.sizes.empty()) std::cout << ", " << raptor::to_string(output.region.sizes);
-    if (output.region.element_type == "float32" && output.bytes.size() % sizeof(float) == 0 && !output.bytes.empty()) {
-      const auto values = output.values();
-      const auto [least, largest] = std::minmax_element(values.begin(), values.end());
-      std::cout << fmt::format(", {} ... {}; first", *least, *largest);
-      for (std::size_t k = 0; k < std::min<std::size_t>(values.size(), 5); ++k) std::cout << fmt::format(" {}", values[k]);
-    }
-    std::cout << "\n";
-  }
+  std::cout << fmt::format("executed {} instructions on {} of {} cores, {:.3f} G multiply-accumulates\n", sim::total_instructions(result.cores), active,
+                           result.cores.size(), static_cast<double>(products) * 1e-9);
+  if (result.is_batch) std::cout << fmt::format("a batch of {} inputs; outputs of the last one:\n", result.outputs.size());
+  for (const auto& output : result.shown) print_output(output);
   if (verbosity > 0) {
-    const auto totals = result.total_counts();
+    const auto totals = sim::total_counts(result.cores);
     for (std::size_t op = 0; op < totals.size(); ++op)
       if (totals[op] != 0) std::cout << fmt::format("  {:<9}{:>12}\n", raptor::isa::infos[op].mnemonic, totals[op]);
   }
@@ -185,29 +196,57 @@ void print_report(const sim::execution_result& result, double seconds, int verbo
   if (verbosity > 0) std::cerr << fmt::format("executed in {:.2f} s\n", seconds);
 }
 
-sim::execution_result simulate(const tools::command_line& line) {
+/// input_0.bin … of the folder, one a batch entry. Errors: usage without a folder, io, mismatch of a size, both with the file.
+std::vector<std::vector<std::byte>> read_inputs(const tools::command_line& line, const sim::loaded_program& program, std::size_t count) {
+  if (sim::total_size(program.inputs) == 0) return std::vector<std::vector<std::byte>>(count);
+  if (!line.has("input-dir")) throw usage_error("the program has inputs: --input-dir is required");
+  std::vector<std::vector<std::byte>> inputs;
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto file = std::filesystem::path(line.get<std::string>("input-dir")) / fmt::format("input_{}.bin", n);
+    inputs.push_back(sim::read_file(file));
+    sim::check_input_size(program, inputs.back().size(), file.string());
+  }
+  return inputs;
+}
+
+run_result execute(const sim::loaded_program& program, const std::vector<std::vector<std::byte>>& inputs, bool is_batch, const std::vector<sim::tensor_region>& dump,
+                   const sim::execution_options& options) {
+  run_result result;
+  result.is_batch = is_batch;
+  std::vector<std::byte> memory;
+  if (is_batch) {
+    auto done = sim::execute_batch(program, inputs, options);
+    result.outputs = std::move(done.outputs), result.cores = std::move(done.cores), memory = std::move(done.global_memory);
+  } else {
+    auto done = sim::execute(program, inputs.front(), options);
+    result.outputs.push_back(std::move(done.outputs)), result.cores = std::move(done.cores), memory = std::move(done.global_memory);
+  }
+  if (dump.empty()) result.shown = result.outputs.back();
+  for (const auto& range : dump) result.shown.push_back({range, {memory.begin() + range.address, memory.begin() + range.address + range.size}});
+  return result;
+}
+
+run_result simulate(const tools::command_line& line) {
   sim::artifact_paths paths;
   paths.directory = line.get<std::string>("artifacts");
   if (line.has("config")) paths.config = line.get<std::string>("config");
   if (line.has("memory")) paths.memory = line.get<std::string>("memory");
   if (line.has("cores")) paths.cores = line.get<std::string>("cores");
-  sim::loaded_program program = sim::load_artifact(paths);
-  if (line.has("dump")) program.outputs = parse_dump(line.get<std::string>("dump"));
+  const sim::loaded_program program = sim::load_artifact(paths);
+  std::vector<sim::tensor_region> dump;
+  if (line.has("dump")) dump = parse_dump(line.get<std::string>("dump"));
+  sim::check_regions(program, dump, "range");
 
-  std::vector<std::byte> input;
-  if (sim::total_size(program.inputs) != 0) {
-    if (!line.has("input-dir")) throw usage_error("the program has inputs: --input-dir is required");
-    const auto file = std::filesystem::path(line.get<std::string>("input-dir")) / "input_0.bin";
-    input = sim::read_file(file);
-  }
+  const bool is_batch = line.get<std::string>("mode") == "throughput";
+  const auto inputs = read_inputs(line, program, is_batch ? static_cast<std::size_t>(line.get<std::int64_t>("batch-size")) : 1);
   sim::execution_options options;
   options.check_global_memory = line.get<bool>("check-global-memory");
-  if (!line.has("trace-instructions")) return sim::execute(program, input, options);
+  if (!line.has("trace-instructions")) return execute(program, inputs, is_batch, dump, options);
 
   line_writer trace(line.get<std::string>("trace-instructions"));
   options.trace = [&trace](std::string_view text) { trace(text); };
   try {
-    auto result = sim::execute(program, input, options);
+    auto result = execute(program, inputs, is_batch, dump, options);
     trace.flush();
     return result;
   } catch (...) {
@@ -216,10 +255,22 @@ sim::execution_result simulate(const tools::command_line& line) {
   }
 }
 
+/// -o and --batch-output-dir. Errors: io.
+void write_outputs(const tools::command_line& line, const run_result& result) {
+  if (line.has("output")) tools::write_file_atomically(line.get<std::string>("output"), sim::bytes_of(result.shown));
+  if (!line.has("batch-output-dir")) return;
+  const std::filesystem::path folder = line.get<std::string>("batch-output-dir");
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (!std::filesystem::is_directory(folder)) throw error(error_code::io, "the folder for the outputs cannot be made", folder.string());
+  for (std::size_t n = 0; n < result.outputs.size(); ++n)
+    tools::write_file_atomically(folder / fmt::format("output_{:06}.bin", n), sim::bytes_of(result.outputs[n]));
+}
+
 tools::timing_options timing_options_of(const tools::command_line& line) {
   if (!line.has("artifacts")) throw usage_error("no program given");
   if (!line.has("hardware")) throw usage_error("--timing needs --hardware=HW.json");
-  for (const char* name : {"output", "batch-size", "input-dir", "dump", "config", "memory", "cores", "trace-instructions"})
+  for (const char* name : {"output", "batch-size", "input-dir", "batch-output-dir", "dump", "config", "memory", "cores", "trace-instructions"})
     if (line.given(name)) throw usage_error(std::string("--") + name + " has no meaning with --timing");
   tools::timing_options options;
   options.program = line.get<std::string>("artifacts"), options.hardware = line.get<std::string>("hardware");
@@ -253,7 +304,7 @@ int run(int argc, char** argv) {
     const auto start = std::chrono::steady_clock::now();
     const auto result = simulate(line);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (line.has("output")) tools::write_file_atomically(line.get<std::string>("output"), result.output_bytes());
+    write_outputs(line, result);
     if (json)
       std::cout << json_report(result).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
     else

@@ -80,6 +80,41 @@ TEST_CASE("raptor-sim --dump writes ranges of global memory") {
   CHECK_FALSE(std::filesystem::exists(s.work.path() / "other.bin"));
 }
 
+TEST_CASE("raptor-sim in throughput mode: a file for every input and every output") {
+  if (tool_is_absent()) return;
+  const session s;
+  s.work.write("in/input_1.bin", to_bytes({3, 4}));
+  s.work.write("in/input_2.bin", to_bytes({0, 1}));
+  const auto done = s.run_artifact("--mode=throughput --batch-size=3 --input-dir in -o out.bin --batch-output-dir deep/outs");
+  CHECK_MESSAGE(done.status == 0, done.err);
+  CHECK(has(done.out, "executed 21 instructions on 1 of 2 cores"));
+  CHECK(has(done.out, "a batch of 3 inputs; outputs of the last one:\noutput scores: 24 bytes, 1x6, 10 ... 60"));
+  CHECK(s.work.read("deep/outs/output_000000.bin").size() == 24);
+  CHECK(s.work.read("deep/outs/output_000002.bin") == s.work.read("out.bin"));
+  CHECK(s.work.read("deep/outs/output_000001.bin") != s.work.read("out.bin"));
+  CHECK(s.run_artifact("--input-dir in -o single.bin --batch-output-dir one").status == 0);
+  CHECK(s.work.read("single.bin") == s.work.read("deep/outs/output_000000.bin"));
+  CHECK(s.work.read("one/output_000000.bin") == s.work.read("single.bin"));
+
+  const auto report = json::parse(s.run_artifact("--mode=throughput --batch-size=2 --input-dir in --json").out);
+  CHECK(report["mode"] == 0);
+  CHECK(report["batch_size"] == 2);
+  CHECK(report["instructions"] == 14);
+  CHECK(s.run_artifact("--mode=throughput --batch-size=3 --input-dir in --dump=0,8 -o dump.bin --batch-output-dir outs").status == 0);
+  CHECK(s.work.read("dump.bin").size() == 8);
+  CHECK(s.work.read("outs/output_000000.bin") == s.work.read("single.bin"));
+
+  auto text = s.run_artifact("--mode=throughput --batch-size=4 --input-dir in");
+  CHECK(text.status == 1);
+  CHECK_MESSAGE(has(text.err, "the file does not exist\n  at: in/input_3.bin"), text.err);
+  s.work.write("in/input_1.bin", to_bytes({3, 4, 5}));
+  text = s.run_artifact("--mode=throughput --batch-size=3 --input-dir in -o bad.bin");
+  CHECK(text.status == 1);
+  CHECK_MESSAGE(has(text.err, "the input has 12 bytes, the program expects 8\n  at: in/input_1.bin"), text.err);
+  CHECK_FALSE(std::filesystem::exists(s.work.path() / "bad.bin"));
+  CHECK(s.run_artifact("--mode=throughput --batch-size=1 --input-dir in --batch-output-dir in/input_0.bin").status == 1);
+}
+
 TEST_CASE("raptor-sim --json") {
   if (tool_is_absent()) return;
   const session s;
@@ -173,13 +208,12 @@ TEST_CASE("raptor-sim: what this version does not have is refused by name") {
   const session s;
   for (const char* option : {"--provenance-trace=x", "--provenance-global-barrier", "--provenance-core-stall=0:1",
                              "--diagnostic-schedule-policy=greedy", "--diagnostic-schedule-seed=1", "--diagnostic-schedule-target=0:0:0:0:0:0",
-                             "--diagnostic-schedule-deferral-budget=1", "--diagnostic-target-stall=0:0:1", "--batch-output-dir=x"}) {
+                             "--diagnostic-schedule-deferral-budget=1", "--diagnostic-target-stall=0:0:1"}) {
     const auto refused = s.run_artifact(std::string("--input-dir in ") + option);
     CHECK(refused.status == 1);
     const std::string name(option, std::string_view(option).find('=') == std::string_view::npos ? std::string_view(option).size() : std::string_view(option).find('='));
     CHECK_MESSAGE(has(refused.err, name + " is unsupported in this version"), refused.err);
   }
-  CHECK(has(s.run_artifact("--mode=throughput --batch-size=2 --input-dir in").err, "throughput mode is unsupported in this version"));
 }
 
 TEST_CASE("raptor-sim --help and --version") {

@@ -313,8 +313,7 @@ class executor {
   std::deque<std::size_t> ready_;
 };
 
-namespace detail {
-
+/// Refuses regions that are not inside global memory. `kind`: "input", for the error. Errors: malformed, with the region's name.
 inline void check_regions(const loaded_program& program, const std::vector<tensor_region>& regions, const char* kind) {
   const auto size = static_cast<std::int64_t>(program.global_memory.size());
   for (const auto& region : regions)
@@ -323,6 +322,8 @@ inline void check_regions(const loaded_program& program, const std::vector<tenso
                                              std::to_string(region.size) + " bytes is not inside global memory of " + std::to_string(size) +
                                              " bytes");
 }
+
+namespace detail {
 
 /// Statistics of the streams for so many inputs; checks the program first.
 [[nodiscard]] inline std::vector<core_statistics> check_program(const loaded_program& program, std::size_t inputs) {
