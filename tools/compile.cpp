@@ -22,6 +22,9 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// Is the program for a stream of inputs?
+bool streams(const compile_options& options) { return options.pipeline > 1 || options.goal == objective::throughput; }
+
 /// One thing to try.
 struct variant {
   lowering::lowering_options lowering;
@@ -35,8 +38,9 @@ std::vector<variant> variants_of(const compile_options& options) {
     std::int64_t microseconds;
   };
   std::vector<weights> list;
-  if (options.effort > 0) list = {{0.3, 20}, {0.0, 20}, {0.3, 12}};
-  if (options.effort >= 2) list.insert(list.end(), {{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
+  if (options.effort > 0) list = {{0.3, 20}, {0.0, 20}};
+  if (options.effort > 1 || (options.effort == 1 && !streams(options))) list.push_back({0.3, 12});  // a schedule of a pipeline takes longer
+  if (options.effort > 1) list.insert(list.end(), {{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
   if (options.effort >= 3)
     for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
       for (const std::int64_t microseconds : {7, 15, 30}) list.push_back({weight, microseconds});
@@ -46,9 +50,9 @@ std::vector<variant> variants_of(const compile_options& options) {
     lowerings[i].crossbar_weight = list[i].crossbar_weight;
     lowerings[i].tile_time = list[i].microseconds * 1'000'000;
   }
-  const bool stages = options.pipeline > 1 || options.goal == objective::throughput;
-  std::vector<bool> ways{stages && options.channels == channel_choice::memory};
-  if (stages && options.channels == channel_choice::automatic) ways.push_back(true);
+  // Memory is the better way for few stages only; where their number is open, it is tried at higher efforts.
+  std::vector<bool> ways{streams(options) && options.channels == channel_choice::memory};
+  if (streams(options) && options.channels == channel_choice::automatic && (options.pipeline > 1 || options.effort > 1)) ways.push_back(true);
   std::vector<variant> result;
   for (const bool by_memory : ways)
     for (const auto& l : lowerings) result.push_back({l, by_memory});
@@ -65,9 +69,9 @@ struct by_objective {
 /// The numbers of stages to try.
 std::vector<std::int64_t> stage_counts(const compile_options& options, std::int64_t cores) {
   if (options.goal != objective::throughput || options.pipeline > 1) return {options.pipeline};
-  std::vector<std::int64_t> counts;
-  for (const std::int64_t n : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24})
-    if (n <= cores) counts.push_back(n);
+  std::vector<std::int64_t> counts{1, 2, 4, 8, 16};
+  if (options.effort > 1) counts.insert(counts.end(), {3, 6, 12, 24});
+  std::erase_if(counts, [&](std::int64_t n) { return n > cores; });
   return counts;
 }
 
@@ -112,12 +116,13 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   const auto with_compiler = [&](const variant& v, const auto& use) {
     schedule::replication_portfolio copies;
     if (options.effort == 0) copies.candidates.resize(1);
-    const bool stream = options.goal == objective::throughput || options.pipeline > 1;
+    else if (streams(options) && options.effort < 2) copies.candidates.resize(3);
     schedule::rendezvous_order order;
     order.stages_by_memory = v.by_memory;
+    if (streams(options)) order.rounds = 3;
     const auto policies = default_policies() | with<replication_slot>(copies) | with<order_slot>(order) |
                           with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
-                          with<evaluator_slot>(by_objective{stream, chip.chip().core_count});
+                          with<evaluator_slot>(by_objective{streams(options), chip.chip().core_count});
     if (options.spatial_planning) return use(basic_compiler(chip, policies, v.lowering));
     return use(basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), v.lowering));
   };

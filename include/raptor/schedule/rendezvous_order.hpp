@@ -24,11 +24,14 @@ namespace raptor::schedule {
 /// What goes from stage to stage can go through global memory instead: then the sender stores it once, and each receiver loads its part when it
 /// has time; the one port of the global memory is a resource of its own.
 ///
+/// For streams of inputs the simulation goes on for some rounds: a core begins the next input when it has done everything of the one before.
+///
 /// Guarantees: steps are in an order in which every core can execute its own as a subsequence with blocking transfers: no deadlock.
 /// Cost: O((tiles + flows) · log + parts). Deterministic.
 struct rendezvous_order {
   picoseconds atom = 5'000'000;  ///< of a part, about
   bool stages_by_memory = false;  ///< from stage to stage through global memory, not by rendezvous
+  int rounds = 1;  ///< inputs that follow one another in the simulation; the order is that of the last one, when all stages are busy
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, schedule& s) const {
@@ -86,6 +89,20 @@ struct rendezvous_order {
       return std::pair{is_load(a) ? f.core : core_of(f.producer), f.core};
     };
 
+    // Of every round, tiles and activities have numbers of their own: those of the round before and their count.
+    const auto all_tiles = static_cast<std::uint32_t>(count), all_activities = static_cast<std::uint32_t>(urgency.size());
+    const auto last_round = static_cast<std::uint32_t>(rounds - 1);
+    const auto tile_of = [&](std::uint32_t n) { return n % all_tiles; };
+    const auto activity_of = [&](std::uint32_t n) { return n % all_activities; };
+    const auto round_of = [](std::uint32_t n, std::uint32_t all) { return n / all; };
+    std::vector<std::uint32_t> tasks(static_cast<std::size_t>(t.chip().core_count), 0);  // of one round, by core
+    for (std::uint32_t i = 0; i < count; ++i) ++tasks[core_of(i)];
+    for (std::uint32_t a = 0; a < all_activities; ++a) {
+      const auto [from, to] = ends_of(a);
+      ++tasks[from];
+      if (to != from) ++tasks[to];
+    }
+
     using entry = std::pair<picoseconds, std::uint32_t>;  // −rank, number
     struct core_state {
       std::set<entry> ready;                  // tiles that may start or go on
@@ -96,23 +113,43 @@ struct rendezvous_order {
       bool busy = false;
       std::int64_t running = -1;              // tile
       std::int64_t moving = -1;               // activity, at the core that begins it
+      std::uint32_t round = 0, left = 0;      // tiles and activities of the round that are not done
     };
     std::vector<core_state> cores(static_cast<std::size_t>(t.chip().core_count));
-    std::vector<std::uint32_t> next_part(count, 0);
+    for (std::uint32_t c = 0; c < cores.size(); ++c) cores[c].left = tasks[c];
+    std::vector<std::uint32_t> next_part(count * static_cast<std::size_t>(rounds), 0);
+    const auto first_waiting = waiting;
+    for (std::uint32_t r = 0; r < last_round; ++r) waiting.insert(waiting.end(), first_waiting.begin(), first_waiting.end());
     using event = std::pair<picoseconds, std::uint32_t>;
     std::priority_queue<event, std::vector<event>, std::greater<>> events;
     s.order.clear(), s.steps.clear(), s.durations.clear();
     s.predicted = 0;
 
     std::vector<std::uint32_t> woken;
-    for (std::uint32_t i = 0; i < count; ++i)
-      if (waiting[i] == 0) cores[core_of(i)].ready.insert({-rank[i], i});
+    for (std::uint32_t n = 0; n < waiting.size(); ++n)
+      if (waiting[n] == 0) cores[core_of(tile_of(n))].ready.insert({-rank[tile_of(n)], n});
     for (std::uint32_t c = 0; c < cores.size(); ++c) woken.push_back(c);
+    // Is it the turn of an activity's round on its cores? What is stored again has been read: its readers have begun that round.
+    const auto in_turn = [&](std::uint32_t n) {
+      const auto a = activity_of(n), r = round_of(n, all_activities);
+      const auto [from, to] = ends_of(a);
+      if (cores[from].round != r || cores[to].round != r) return false;
+      if (is_store(a) && r > 0)
+        for (const auto f : flows_of_channel[a - flow_count])
+          if (cores[flows.flows[f].core].round < r) return false;
+      return true;
+    };
+    const auto done_on = [&](std::uint32_t c) {
+      if (--cores[c].left > 0 || cores[c].round == last_round) return;
+      ++cores[c].round, cores[c].left = tasks[c];
+      for (std::uint32_t k = 0; k < cores.size(); ++k) woken.push_back(k);  // some may have waited for that
+    };
 
     picoseconds port_free = 0;  // of the global memory
-    const auto start_flow = [&](std::uint32_t a, picoseconds now) {
+    const auto start_flow = [&](std::uint32_t n, picoseconds now) {
+      const auto a = activity_of(n);
       const auto [from, to] = ends_of(a);
-      const entry e{-urgency[a], a};
+      const entry e{-urgency[a], n};
       cores[from].pending.erase(e), cores[to].pending.erase(e);
       if (!is_load(a)) --cores[from].outgoing;
       auto duration = is_store(a) ? store_time[a - flow_count] : flow_time[a];
@@ -121,64 +158,76 @@ struct rendezvous_order {
         duration = port_free - now;
       }
       for (const auto c : {from, to}) cores[c].busy = true, cores[c].free = now + duration;
-      cores[from].moving = a;
+      cores[from].moving = n;
       events.emplace(now + duration, from);
       if (to != from) events.emplace(now + duration, to);
+      if (round_of(n, all_activities) != last_round) return;
       step x;
       x.what = is_store(a) ? step::kind::store : is_load(a) ? step::kind::load : step::kind::transfer;
       x.index = is_store(a) ? a - flow_count : a;
       s.steps.push_back(x);
       s.durations.push_back(is_store(a) ? store_time[a - flow_count] : flow_time[a]);
     };
-    const auto start_part = [&](std::uint32_t c, std::uint32_t tile, picoseconds now) {
+    const auto start_part = [&](std::uint32_t c, std::uint32_t n, picoseconds now) {
       auto& core = cores[c];
-      const auto k = next_part[tile]++;
-      step x;
-      x.index = tile, x.end = parts[tile][k].end;
-      if (k == 0) {
-        core.open.push_back(tile);
+      const auto tile = tile_of(n);
+      const auto k = next_part[n]++;
+      const bool last = round_of(n, all_tiles) == last_round;
+      if (k == 0) core.open.push_back(n);
+      if (k == 0 && last) {
         s.order.push_back(tile);
         s.place[tile].start = now;
-      } else {
-        x.begin = parts[tile][k - 1].end;
       }
+      core.busy = true, core.running = n, core.free = now + parts[tile][k].time;
+      events.emplace(core.free, c);
+      if (!last) return;
+      step x;
+      x.index = tile, x.end = parts[tile][k].end;
+      if (k > 0) x.begin = parts[tile][k - 1].end;
       s.steps.push_back(x);
       s.durations.push_back(parts[tile][k].time);
-      core.busy = true, core.running = tile, core.free = now + parts[tile][k].time;
-      events.emplace(core.free, c);
     };
     std::size_t done = 0;
     const auto finish = [&](std::uint32_t c, picoseconds now) {
       auto& core = cores[c];
       core.busy = false;
       if (core.moving >= 0) {
-        const auto a = static_cast<std::uint32_t>(std::exchange(core.moving, -1));
+        const auto n = static_cast<std::uint32_t>(std::exchange(core.moving, -1));
+        const auto a = activity_of(n), r = round_of(n, all_activities);
         if (is_store(a)) {
-          for (const auto f : flows_of_channel[a - flow_count]) cores[flows.flows[f].core].pending.insert({-urgency[f], f}), woken.push_back(flows.flows[f].core);
+          for (const auto f : flows_of_channel[a - flow_count])
+            cores[flows.flows[f].core].pending.insert({-urgency[f], f + r * all_activities}), woken.push_back(flows.flows[f].core);
         } else {
           for (const auto i : consumers_of[a])
-            if (--waiting[i] == 0) cores[core_of(i)].ready.insert({-rank[i], i}), woken.push_back(core_of(i));
+            if (--waiting[i + r * all_tiles] == 0) cores[core_of(i)].ready.insert({-rank[i], i + r * all_tiles}), woken.push_back(core_of(i));
         }
+        const auto [from, to] = ends_of(a);
+        done_on(from);
+        if (to != from) done_on(to);
       }
       if (core.running >= 0) {
-        const auto tile = static_cast<std::uint32_t>(std::exchange(core.running, -1));
-        if (next_part[tile] < parts[tile].size()) return;
+        const auto n = static_cast<std::uint32_t>(std::exchange(core.running, -1));
+        const auto tile = tile_of(n), r = round_of(n, all_tiles);
+        if (next_part[n] < parts[tile].size()) return;
         ++done;
-        core.ready.erase({-rank[tile], tile});
-        std::erase(core.open, tile);
-        s.place[tile].finish = now;
-        s.predicted = std::max(s.predicted, now);
+        core.ready.erase({-rank[tile], n});
+        std::erase(core.open, n);
+        if (r == last_round) {
+          s.place[tile].finish = now;
+          s.predicted = std::max(s.predicted, now);
+        }
         for (const auto i : local_consumers[tile])
-          if (--waiting[i] == 0) core.ready.insert({-rank[i], i});
+          if (--waiting[i + r * all_tiles] == 0) core.ready.insert({-rank[i], i + r * all_tiles});
         for (const auto f : flows_of[tile]) {
-          const entry e{-urgency[f], f};
+          const entry e{-urgency[f], f + r * all_activities};
           core.pending.insert(e), cores[ends_of(f).second].pending.insert(e);
           ++core.outgoing;
         }
+        done_on(c);
       }
     };
-    const auto partner = [&](std::uint32_t c, std::uint32_t a) {
-      const auto [from, to] = ends_of(a);
+    const auto partner = [&](std::uint32_t c, std::uint32_t n) {
+      const auto [from, to] = ends_of(activity_of(n));
       return from == c ? to : from;
     };
 
@@ -193,7 +242,7 @@ struct rendezvous_order {
           if (cores[c].busy) continue;
           for (const auto& e : cores[c].pending) {
             if (!(e < best)) break;
-            if (!cores[partner(c, e.second)].busy) best = e;
+            if (!cores[partner(c, e.second)].busy && in_turn(e.second)) best = e;
           }
         }
         if (best.first == std::numeric_limits<picoseconds>::max()) break;
@@ -206,14 +255,15 @@ struct rendezvous_order {
         picoseconds wait = std::numeric_limits<picoseconds>::max();
         if (core.outgoing > 0)
           for (const auto& e : core.pending)
-            if (!is_load(e.second) && ends_of(e.second).first == c) wait = std::min(wait, cores[ends_of(e.second).second].free - now);
+            if (const auto a = activity_of(e.second); !is_load(a) && ends_of(a).first == c && in_turn(e.second)) wait = std::min(wait, cores[ends_of(a).second].free - now);
         for (const auto& e : core.ready) {
-          const auto tile = e.second;
-          const bool begun = next_part[tile] > 0;
+          const auto n = e.second, tile = tile_of(n);
+          if (round_of(n, all_tiles) != core.round) continue;
+          const bool begun = next_part[n] > 0;
           // Tiles of one compute share scratch: one of them at a time.
-          if (!begun && std::any_of(core.open.begin(), core.open.end(), [&](std::uint32_t o) { return tiles[o].compute == tiles[tile].compute; })) continue;
-          if (parts[tile][next_part[tile]].time > wait) continue;
-          start_part(c, tile, now);
+          if (!begun && std::any_of(core.open.begin(), core.open.end(), [&](std::uint32_t o) { return tiles[tile_of(o)].compute == tiles[tile].compute; })) continue;
+          if (parts[tile][next_part[n]].time > wait) continue;
+          start_part(c, n, now);
           break;
         }
       }
@@ -227,7 +277,12 @@ struct rendezvous_order {
         woken.push_back(c);
       }
     }
-    ensure(done == count, "order: the tiles have a cyclic dependency");
+    ensure(done == count * static_cast<std::size_t>(rounds), "order: the tiles have a cyclic dependency");
+    if (rounds > 1 && !s.order.empty()) {  // times count from the last round's beginning
+      const auto begin = s.place[s.order.front()].start;
+      for (auto& p : s.place) p.start -= begin, p.finish -= begin;
+      s.predicted -= begin;
+    }
     s.flows = std::move(flows.flows);
   }
 
