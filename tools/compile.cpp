@@ -69,9 +69,9 @@ struct by_objective {
 /// The numbers of stages to try.
 std::vector<std::int64_t> stage_counts(const compile_options& options, std::int64_t cores) {
   if (options.goal != objective::throughput || options.pipeline > 1) return {options.pipeline};
-  std::vector<std::int64_t> counts{1, 2, 4, 8, 16};
-  if (options.effort > 1) counts.insert(counts.end(), {3, 6, 12, 24});
-  std::erase_if(counts, [&](std::int64_t n) { return n > cores; });
+  std::vector<std::int64_t> counts;
+  for (const auto& [n, effort] : {std::pair{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}, {3, 2}, {6, 2}, {12, 2}, {24, 2}})
+    if (options.effort >= effort && n <= cores) counts.push_back(n);
   return counts;
 }
 
