@@ -38,10 +38,13 @@ std::vector<variant> variants_of(const compile_options& options) {
     std::int64_t microseconds;
   };
   std::vector<weights> list;
-  if (options.effort > 0) list = {{0.3, 20}, {0.0, 20}};
-  if (options.effort > 1 || (options.effort == 1 && !streams(options))) list.push_back({0.3, 12});  // a schedule of a pipeline takes longer
-  if (options.effort > 1) list.insert(list.end(), {{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
-  if (options.effort >= 3)
+  const auto add_all = [&](std::initializer_list<weights> more) {
+    for (const auto& w : more) list.push_back(w);
+  };
+  if (options.effort > 0) add_all({{0.3, 20}, {0.0, 20}});
+  if (options.effort > 1 || (options.effort == 1 && !streams(options))) add_all({{0.3, 12}});  // a schedule of a pipeline takes longer
+  if (options.effort > 1) add_all({{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
+  if (options.effort > 2)
     for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
       for (const std::int64_t microseconds : {7, 15, 30}) list.push_back({weight, microseconds});
   std::vector<lowering::lowering_options> lowerings{options.lowering};
