@@ -2,6 +2,7 @@
 #include "raptor/verify/copy_freedom.hpp"
 #include "raptor/verify/deadlock.hpp"
 #include "raptor/verify/graph.hpp"
+#include "raptor/verify/happens_before.hpp"
 #include "raptor/verify/program.hpp"
 #include "tools/write.hpp"
 
@@ -14,18 +15,21 @@ void verify_stage(stage s, const compilation& c, const model::graph& model, cons
     case stage::merged: verify::check_computes(c.computes, chip); break;
     case stage::scheduled: schedule::check_schedule(c.schedule, chip.core_count); break;
     case stage::realized:
-      verify::check_program(c.realized);
-      verify::check_deadlock(c.realized);
+      verify_program(c.realized);
+      if (!verify::has_events(c.realized)) verify::check_deadlock(c.realized);
       break;
     case stage::bound:
-      verify::check_program(c.image.bound);
+      verify_program(c.image.bound);
       verify::check_copy_freedom(c.realized, c.image.bound);
       break;
     case stage::image: memory::check_plan(c.image); break;
   }
 }
 
-void verify_program(const program::program& p) { verify::check_program(p); }
+void verify_program(const program::program& p) {
+  verify::check_program(p);
+  if (verify::has_events(p)) verify::check_happens_before(p);  // it is made to repeat
+}
 
 std::string detect_deadlock(const program::program& p) {
   static_cast<void>(verify::check_deadlock(p));

@@ -29,3 +29,11 @@ TEST_CASE("a channel through global memory is refused") {
   p.cores[1].body = {transfer(isa::opcode::ld, {2, 0}, {0, 0})};
   CHECK_THROWS_AS(static_cast<void>(sync::rendezvous_only{}(p, {})), error);
 }
+
+TEST_CASE("without synchronization a program stays as it is") {
+  program::program p;
+  p.cores.resize(1);
+  p.buffers = {{"shared", -1, 4, program::none, 0, {}}, {"a", 0, 4, program::none, 0, {}}};
+  p.cores[0].body = {transfer(isa::opcode::st, {0, 0}, {1, 0}), transfer(isa::opcode::ld, {1, 0}, {0, 0})};
+  CHECK(sync::no_synchronization{}(p, {}).cores[0].body.size() == 2);
+}

@@ -172,15 +172,17 @@ class unrolled {
   }
 };
 
-/// Steps through the communication operations (send, recv, wait, sync) of an unrolled body only; loops without any are passed
-/// over at once.
+/// Steps through some operations of an unrolled body only: those that communicate (send, recv, wait, sync), or those that `stops` chooses;
+/// loops without any are passed over at once.
 class unrolled::cursor {
  public:
-  explicit cursor(const unrolled& body) : body_(&body), talks_(body.nodes_.size()) {
+  explicit cursor(const unrolled& body) : cursor(body, [](const operation& o) { return is_communication(o.op); }) {}
+  template <class Stops>
+  cursor(const unrolled& body, const Stops& stops) : body_(&body), talks_(body.nodes_.size()) {
     for (std::size_t n = body.nodes_.size(); n-- > 0;) {
       const node& here = body.nodes_[n];
       if (here.op != nullptr) {
-        talks_[n] = is_communication(here.op->op);
+        talks_[n] = stops(*here.op);
       } else {
         for (std::size_t c = n + 1; c < here.next && !talks_[n]; c = body.nodes_[c].next) talks_[n] = talks_[c];
         if (here.count == 0) talks_[n] = false;
@@ -189,7 +191,7 @@ class unrolled::cursor {
     restart();
   }
 
-  /// Back to the first communication operation.
+  /// Back to the first of them.
   void restart() {
     depth_ = 0;
     node_ = 0;
@@ -199,7 +201,16 @@ class unrolled::cursor {
   [[nodiscard]] bool done() const noexcept { return node_ >= body_->nodes_.size(); }
   /// Requires !done().
   [[nodiscard]] const operation& current() const noexcept { return *body_->nodes_[node_].op; }
-  /// Communication operations passed since the (re)start.
+  /// The current operation with its offsets and item.
+  [[nodiscard]] step here() const {
+    std::array<std::int64_t, max_loop_depth> values{};
+    for (std::size_t d = 0; d < depth_; ++d) values[d] = frames_[d].count - 1 - frames_[d].left;
+    step result;
+    body_->evaluate(body_->nodes_[node_], values, result);
+    result.item = item();
+    return result;
+  }
+  /// Operations passed since the (re)start.
   [[nodiscard]] std::int64_t passed() const noexcept { return passed_; }
   /// Top-level item of the current operation.
   [[nodiscard]] std::size_t item() const {
@@ -210,7 +221,7 @@ class unrolled::cursor {
     node_ = body_->nodes_[node_].next;
     settle();
   }
-  /// Communication operations of the text from here to the end that can still be executed, each once: `f(operation)`.
+  /// Operations of the text from here to the end that can still be executed, each once: `f(operation)`.
   template <class F>
   void rest(const F& f) const {
     // Enclosing loops with iterations left run their whole text again.
@@ -230,7 +241,7 @@ class unrolled::cursor {
  private:
   struct frame {
     std::size_t begin = 0, end = 0;
-    std::int64_t left = 0;
+    std::int64_t left = 0, count = 0;
   };
   const unrolled* body_;
   std::vector<bool> talks_;
@@ -255,7 +266,7 @@ class unrolled::cursor {
       } else if (body_->nodes_[node_].op != nullptr) {
         return;
       } else {
-        frames_[depth_++] = {node_ + 1, body_->nodes_[node_].next, body_->nodes_[node_].count - 1};
+        frames_[depth_++] = {node_ + 1, body_->nodes_[node_].next, body_->nodes_[node_].count - 1, body_->nodes_[node_].count};
         ++node_;
       }
     }

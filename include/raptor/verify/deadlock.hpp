@@ -33,29 +33,42 @@ namespace deadlock_parts {
 
 using program::operation;
 
+/// Watches nothing. An observer says at which operations beside the communication it is called, and whether clocks are needed anyway and
+/// every message and signal must stay within one round: then what orders rounds 0 and 1 orders any two consecutive ones.
+struct no_observer {
+  static constexpr bool within_rounds = false;
+  [[nodiscard]] bool stops(const operation&) const noexcept { return false; }
+  template <class Simulation>
+  void access(const Simulation&, std::size_t, const program::step&) const noexcept {}
+};
+
 /// The fully expanded order of send, receive, sync and wait, executed as far as it goes.
 ///
 /// Where the program has signals, vector clocks keep the happens-before relation: a signal that is not ordered after the last wait on its
 /// register could arrive before that wait in another schedule and would make it overshoot. So what passes here passes
 /// in every schedule.
+template <class Observer = no_observer>
 class simulation {
  public:
-  simulation(const program::program& p, const deadlock_options& options) : options_(options), cores_(p.cores.size()) {
+  simulation(const program::program& p, const deadlock_options& options, Observer observer = {})
+      : options_(options), observer_(std::move(observer)), cores_(p.cores.size()) {
     bool signals = false;
     std::vector<std::uint32_t> talking;
     for (std::size_t c = 0; c < cores_.size(); ++c) {
       cores_[c].body = std::make_unique<program::unrolled>(p.cores[c].body, "core " + std::to_string(c));
-      cores_[c].at = std::make_unique<program::unrolled::cursor>(*cores_[c].body);
+      cores_[c].at = std::make_unique<program::unrolled::cursor>(
+          *cores_[c].body, [&](const operation& o) { return program::is_communication(o.op) || observer_.stops(o); });
       cores_[c].rounds_left = options.rounds - 1;
       cores_[c].at->rest([&](const operation& o) { signals |= program::pattern_of(o.op) == program::pattern::event; });
       if (!cores_[c].at->done()) talking.push_back(static_cast<std::uint32_t>(c));
     }
-    if (!signals) return;
+    if (!signals && !Observer::within_rounds) return;
     if (talking.size() > 4096) throw error(error_code::capacity, "events on " + std::to_string(talking.size()) + " communicating cores");
     for (auto& core : cores_) core.events = std::make_unique<std::array<event_register, isa::event_count>>();
     for (std::size_t k = 0; k < talking.size(); ++k) {
       cores_[talking[k]].rank = k;
       cores_[talking[k]].clock.assign(talking.size(), 0);
+      cores_[talking[k]].clock[k] = 1;  // what a core does before it first communicates is not known to those that never met it
     }
   }
 
@@ -72,12 +85,21 @@ class simulation {
     return report_;
   }
 
+  [[nodiscard]] Observer& observer() noexcept { return observer_; }
+  /// Round that a core is in, from 0.
+  [[nodiscard]] int round(std::size_t c) const { return options_.rounds - 1 - cores_[c].rounds_left; }
+  /// A core's own time. Needs clocks.
+  [[nodiscard]] std::uint32_t now(std::size_t c) const { return cores_[c].clock[cores_[c].rank]; }
+  /// Whether what core `other` did at its time `then` is ordered before what core c does now. Needs clocks.
+  [[nodiscard]] bool ordered(std::size_t other, std::uint32_t then, std::size_t c) const { return c == other || cores_[c].clock[cores_[other].rank] >= then; }
+
  private:
   using vector_clock = std::vector<std::uint32_t>;
   struct event_register {
     std::int64_t value = 0;
     vector_clock arrived;                ///< join of the clocks of the signals since the last wait
     std::uint32_t last_wait = 0;  ///< the owner's time of the last wait
+    int round = 0;                ///< of the signals since the last wait
   };
   struct core_state {
     std::unique_ptr<program::unrolled> body;
@@ -85,10 +107,12 @@ class simulation {
     std::unique_ptr<std::array<event_register, isa::event_count>> events;
     vector_clock clock;     ///< empty: no signals in the program
     std::size_t rank = 0;   ///< position in clocks
+    std::int64_t passed = 0;  ///< communication operations in this round
     int rounds_left = 0;
     bool queued = false;
   };
   deadlock_options options_;
+  Observer observer_;
   std::vector<core_state> cores_;
   std::deque<std::size_t> ready_;
   deadlock_report report_;
@@ -105,7 +129,7 @@ class simulation {
   [[nodiscard]] std::string describe(std::size_t c) const {
     const auto& core = cores_[c];
     const operation& o = core.at->current();
-    std::string text = place(c) + ", communication " + std::to_string(core.at->passed()) + ": ";
+    std::string text = place(c) + ", communication " + std::to_string(core.passed) + ": ";
     const std::string peer = "core " + std::to_string(o.peer), size = std::to_string(o.length) + " elements ";
     if (o.op == isa::opcode::send) return text + "send " + size + "to " + peer;
     if (o.op == isa::opcode::recv) return text + "recv " + size + "from " + peer;
@@ -121,13 +145,17 @@ class simulation {
   void advance(std::size_t c) {
     auto& core = cores_[c];
     if (!core.clock.empty()) ++core.clock[core.rank];
+    ++core.passed;
     core.at->advance();
     if (++operations_ > options_.most_operations)
       throw error(error_code::capacity, "more than " + std::to_string(options_.most_operations) + " communication operations", place_or_end(c));
-    if (core.at->done() && core.rounds_left > 0) {
-      --core.rounds_left;
-      core.at->restart();
-    }
+    repeat(core);
+  }
+  static void repeat(core_state& core) {
+    if (!core.at->done() || core.rounds_left == 0) return;
+    --core.rounds_left;
+    core.passed = 0;
+    core.at->restart();
   }
   [[nodiscard]] std::string place_or_end(std::size_t c) const {
     return cores_[c].at->done() ? "core " + std::to_string(c) + ", end" : place(c);
@@ -138,6 +166,12 @@ class simulation {
     auto& core = cores_[c];
     if (core.at->done()) return false;
     const operation& o = core.at->current();
+    if (!program::is_communication(o.op)) {
+      observer_.access(*this, c, core.at->here());
+      core.at->advance();
+      repeat(core);
+      return true;
+    }
     if (o.op == isa::opcode::wait) return wait(c, o);
     const auto other = static_cast<std::size_t>(o.peer);
     if (o.op == isa::opcode::sync) {
@@ -151,6 +185,9 @@ class simulation {
     if (met.op != counterpart || static_cast<std::size_t>(met.peer) != c) return false;
     if (met.length != o.length)
       throw error(error_code::deadlock, "sizes of a message differ: " + describe(c) + "; " + describe(other), place(c));
+    if (Observer::within_rounds && round(c) != round(other))
+      throw error(error_code::deadlock, "a message of two iterations: " + describe(c) + ", in iteration " + std::to_string(round(c)) + "; " + describe(other) +
+                                            ", in iteration " + std::to_string(round(other)), place(c));
     if (!core.clock.empty()) {
       join(core.clock, peer.clock);
       peer.clock = core.clock;
@@ -171,6 +208,10 @@ class simulation {
       throw error(error_code::deadlock,
                   "overshoot: " + describe(c) + " is not ordered after the last wait on that register, before which it may arrive",
                   place(c), "give independent waits registers of their own");
+    if (Observer::within_rounds && event.value > 0 && event.round != round(c))
+      throw error(error_code::deadlock, "overshoot: " + describe(c) + ", in iteration " + std::to_string(round(c)) +
+                                            ", meets signals of iteration " + std::to_string(event.round), place(c));
+    event.round = round(c);
     ++event.value;
     join(event.arrived, own.clock);
     ++report_.signals;
@@ -183,6 +224,8 @@ class simulation {
     auto& event = (*core.events)[static_cast<std::size_t>(o.event)];
     if (event.value > o.count) throw error(error_code::deadlock, "overshoot: " + describe(c), place(c));
     if (event.value < o.count) return false;
+    if (Observer::within_rounds && event.round != round(c))
+      throw error(error_code::deadlock, describe(c) + ", in iteration " + std::to_string(round(c)) + ", gets signals of iteration " + std::to_string(event.round), place(c));
     event.value = 0;
     join(core.clock, event.arrived);
     event.arrived.clear();
@@ -274,7 +317,7 @@ class simulation {
 /// the missing signal or partner; or the overshoot; capacity. Cost: linear in the unrolled communication, times the number of
 /// communicating cores where there are signals. Deterministic.
 inline deadlock_report check_deadlock(const program::program& p, const deadlock_options& options = {}) {
-  return deadlock_parts::simulation(p, options).run();
+  return deadlock_parts::simulation<>(p, options).run();
 }
 
 }  // namespace raptor::verify
