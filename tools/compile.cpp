@@ -22,9 +22,6 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Is the program for a stream of inputs?
-bool streams(const compile_options& options) { return options.pipeline > 1 || options.goal == objective::throughput; }
-
 /// One thing to try.
 struct variant {
   lowering::lowering_options lowering;
@@ -69,6 +66,18 @@ struct by_objective {
   [[nodiscard]] schedule::picoseconds operator()(const schedule::schedule& s) const { return stream ? schedule::predicted_interval{cores}(s) : s.predicted; }
 };
 
+/// Synchronization policy of the tools: none for one input at a time; for streams what their channels and inputs need.
+struct by_use {
+  bool stream = false, planned = true;
+  sync::restart_scope restart = sync::restart_scope::all_cores;
+  [[nodiscard]] program::program operator()(program::program realized, const schedule::schedule& s) const {
+    if (!planned) return sync::no_synchronization{}(std::move(realized), s);
+    if (!stream) return sync::rendezvous_only{}(std::move(realized), s);
+    if (s.channels.empty()) return sync::repeating_rendezvous{}(std::move(realized), s);
+    return sync::exact_count{restart}(std::move(realized), s);
+  }
+};
+
 /// The numbers of stages to try.
 std::vector<std::int64_t> stage_counts(const compile_options& options, std::int64_t cores) {
   if (options.goal != objective::throughput || options.pipeline > 1) return {options.pipeline};
@@ -92,6 +101,12 @@ channel_choice parse_channels(const std::string& text) {
   if (text == "rendezvous") return channel_choice::rendezvous;
   if (text == "memory") return channel_choice::memory;
   throw error(error_code::usage, "--pipeline-channels=" + text + ": choose one of auto, rendezvous, memory");
+}
+
+sync::restart_scope parse_restart(const std::string& text) {
+  if (text == "all-cores") return sync::restart_scope::all_cores;
+  if (text == "input-readers") return sync::restart_scope::input_readers;
+  throw error(error_code::usage, "--pipeline-restart=" + text + ": choose one of all-cores, input-readers");
 }
 
 lowering::softmax_lowering parse_softmax(const std::string& text) {
@@ -125,6 +140,7 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     if (streams(options)) order.rounds = 3;
     const auto policies = default_policies() | with<replication_slot>(copies) | with<order_slot>(order) |
                           with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
+                          with<sync_slot>(by_use{streams(options), options.synchronization, options.restart}) |
                           with<evaluator_slot>(by_objective{streams(options), chip.chip().core_count});
     if (options.spatial_planning) return use(basic_compiler(chip, policies, v.lowering));
     return use(basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), v.lowering));

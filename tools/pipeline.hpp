@@ -15,6 +15,7 @@
 #include "raptor/model/graph.hpp"
 #include "raptor/model/reference_value.hpp"
 #include "raptor/sim/execution.hpp"
+#include "raptor/sync/exact_count.hpp"
 #include "raptor/target/pim.hpp"
 
 /// The default pipeline behind the tools: each step in a translation unit of its own.
@@ -48,9 +49,13 @@ struct compile_options {
   std::int64_t pipeline = 1;        ///< stages; 1: latency scheduling
   objective goal = objective::latency;
   channel_choice channels = channel_choice::automatic;
+  sync::restart_scope restart = sync::restart_scope::all_cores;  ///< of pipelines with channels through global memory
+  bool synchronization = true;      ///< false: no events, for ablation; what needs them is wrong then
   int effort = 1;  ///< 0: one candidate; 1 to 3: more and more lowerings, each with several numbers of copies; the best predicted time wins
   stage last = stage::image;
 };
+/// Is the program for a stream of inputs?
+[[nodiscard]] inline bool streams(const compile_options& options) { return options.pipeline > 1 || options.goal == objective::throughput; }
 using observer = std::function<void(stage, const compilation&)>;
 
 /// "vsoftmax" or "standard". Errors: usage.
@@ -59,6 +64,8 @@ using observer = std::function<void(stage, const compilation&)>;
 [[nodiscard]] objective parse_objective(const std::string& text);
 /// "auto", "rendezvous" or "memory". Errors: usage.
 [[nodiscard]] channel_choice parse_channels(const std::string& text);
+/// "all-cores" or "input-readers". Errors: usage.
+[[nodiscard]] sync::restart_scope parse_restart(const std::string& text);
 /// 0 to 3. Errors: usage.
 [[nodiscard]] int checked_effort(std::int64_t effort);
 [[nodiscard]] target::pim make_target(const compile_options& options);

@@ -53,6 +53,9 @@ void declare(tools::command_line& line) {
       "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk")(
       "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time; 1: latency scheduling")(
       "pipeline-channels", value<std::string>()->default_value("auto"), "auto, rendezvous or memory: how data goes from stage to stage")(
+      "pipeline-restart", value<std::string>()->default_value("all-cores"),
+      "all-cores or input-readers: who waits for whom before a pipeline with channels through global memory takes the next input")(
+      "pim-disable-synchronization", "leave out wait and sync, for ablation: the program is wrong where it needs them")(
       "objective", value<std::string>()->default_value("latency"), "latency, throughput (number of stages, copies and lowering for the highest rate) or energy")(
       "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried; the best predicted time wins")(
       "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)");
@@ -102,6 +105,8 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
   options.pipeline = line.get<std::int64_t>("pipeline");
   options.channels = tools::parse_channels(line.get<std::string>("pipeline-channels"));
+  options.restart = tools::parse_restart(line.get<std::string>("pipeline-restart"));
+  options.synchronization = !line.has("pim-disable-synchronization");
   options.goal = tools::parse_objective(line.get<std::string>("objective"));
   options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
@@ -126,6 +131,8 @@ tools::report_options read_report_options(const tools::command_line& line) {
                    {"element-bits", std::to_string(line.get<std::int64_t>("element-bits"))},
                    {"pipeline", std::to_string(line.get<std::int64_t>("pipeline"))},
                    {"pipeline-channels", line.get<std::string>("pipeline-channels")},
+                   {"pipeline-restart", line.get<std::string>("pipeline-restart")},
+                   {"pim-disable-synchronization", line.has("pim-disable-synchronization") ? "true" : "false"},
                    {"objective", line.get<std::string>("objective")},
                    {"effort", std::to_string(line.get<std::int64_t>("effort"))},
                    {"pim-conv-im2col-max-elements", std::to_string(line.get<std::int64_t>("pim-conv-im2col-max-elements"))},
@@ -221,7 +228,7 @@ int only_codegen(const tools::command_line& line, const progress& report) {
   for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "element-bits", "shape"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program holds its target");
   for (const char* name : {"pim-disable-spatial-planning", "pim-conv-lowering", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions", "dump-stages",
-                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax", "effort", "pipeline", "pipeline-channels", "objective"})
+                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax", "effort", "pipeline", "pipeline-channels", "pipeline-restart", "pim-disable-synchronization", "objective"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program has passed that stage");
   check_execute_as(line);
   auto input = tools::read_bound(line.get<std::string>("model"));

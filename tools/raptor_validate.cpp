@@ -162,12 +162,10 @@ std::string compare_layers(const tools::loaded_model& model, const target::pim& 
 /// The reference that --reference names. Null: the built-in evaluator.
 using second_opinion = std::shared_ptr<const tools::onnx_runtime>;
 
-/// Is the program for a stream of inputs?
-bool streams(const tools::compile_options& options) { return options.pipeline > 1 || options.goal == tools::objective::throughput; }
 /// Inputs that are executed, one after another without a pause: 4 of a stream, else 1, unless the option says otherwise.
 std::int64_t batch_size(const tools::command_line& line, const tools::compile_options& options) {
   if (line.has("batch-size")) return line.get<std::int64_t>("batch-size");
-  return streams(options) ? 4 : 1;
+  return tools::streams(options) ? 4 : 1;
 }
 
 row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file, const second_opinion& opinion) {
@@ -182,7 +180,7 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
     const auto chip = tools::make_target(options);
     auto compiled = tools::compile_model(model.canonical, chip, options);
     const auto batch = batch_size(line, options);
-    if (!options.target_configuration.empty()) r.time = tools::time_image(compiled.image, options.target_configuration, streams(options) ? line.get<double>("sim-time") : 0);
+    if (!options.target_configuration.empty()) r.time = tools::time_image(compiled.image, options.target_configuration, tools::streams(options) ? line.get<double>("sim-time") : 0);
     compiled.image = memory::widen(std::move(compiled.image));  // narrow programs are proven by their 32-bit twins
     std::vector<model_input> inputs;
     std::vector<std::vector<std::byte>> bytes;
@@ -226,6 +224,7 @@ int run(const tools::command_line& line) {
   options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
   options.pipeline = line.get<std::int64_t>("pipeline");
   options.channels = tools::parse_channels(line.get<std::string>("pipeline-channels"));
+  options.restart = tools::parse_restart(line.get<std::string>("pipeline-restart"));
   options.goal = tools::parse_objective(line.get<std::string>("objective"));
   if (!(line.get<double>("sim-time") > 0)) throw tools::usage_error("--sim-time must be positive");
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
@@ -292,6 +291,7 @@ int main(int argc, char** argv) {
         "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried")(
         "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time")(
         "pipeline-channels", value<std::string>()->default_value("auto"), "auto, rendezvous or memory: how data goes from stage to stage")(
+        "pipeline-restart", value<std::string>()->default_value("all-cores"), "all-cores or input-readers")(
         "objective", value<std::string>()->default_value("latency"), "latency, throughput or energy");
     line.add(planning);
     tools::po::options_description comparison("Comparison");
