@@ -37,7 +37,7 @@ struct writer {
   std::vector<affine> low, high;
   lowering::access_mode mode = lowering::access_mode::assign;
 };
-std::vector<std::string> written(const shape& sizes, const std::vector<writer>& writers) {
+lowering::compute_graph graph_of(const shape& sizes, const std::vector<writer>& writers) {
   lowering::compute_graph g;
   const auto y = g.add_value({"y", sizes, layout::physical::dense, lowering::origin::computed, {}});
   for (const auto& w : writers) {
@@ -47,8 +47,9 @@ std::vector<std::string> written(const shape& sizes, const std::vector<writer>& 
     c.accesses.push_back({y, w.mode, w.low, w.high});
     g.add_compute(c);
   }
-  return verify::graph_findings(g);
+  return g;
 }
+std::vector<std::string> written(const shape& sizes, const std::vector<writer>& writers) { return verify::graph_findings(graph_of(sizes, writers)); }
 
 }  // namespace
 
@@ -156,6 +157,16 @@ TEST_CASE("every element is written exactly once, for every cut") {
   CHECK(finds(written({10}, {{{5}, {1}, {0}, {b * 2}, {b * 2 + 2}}}), "2 of its 10 elements are written"));
   CHECK(finds(written({10}, {{{5}, {1}, {1}, {b * 2}, {b * 2 + 3}}}), "it writes [0,11) of the 10"));
   CHECK(finds(written({10, 2}, {{{5}, {1}, {1}, {b * 2 - b, 0}, {b + 2, 2}}}), "are both written"));
+  // What nobody reads need not be written.
+  const auto partly_read = [&](std::int64_t end) {
+    auto g = graph_of({10}, {{{5}, {1}, {0}, {b}, {e}}});
+    lowering::kernel_builder k("reader", {1});
+    k.reads(0, {1}, {end});
+    g.add_compute(k.take());
+    return verify::graph_findings(g);
+  };
+  CHECK(partly_read(5).empty());
+  CHECK(finds(partly_read(6), "5 of its 10 elements are written"));
   // Two computes share a value; sums into the same boxes count once.
   CHECK(written({10}, {{{5}, {1}, {0}, {b}, {e}}, {{5}, {1}, {0}, {b + 5}, {e + 5}}}).empty());
   CHECK(finds(written({10}, {{{6}, {1}, {0}, {b}, {e}}, {{5}, {1}, {0}, {b + 5}, {e + 5}}}), "are both written"));

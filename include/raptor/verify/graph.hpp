@@ -428,7 +428,20 @@ class graph_checker {
       visit(visit);
     }
     if (const auto* both = overlapping(written)) return complain("the boxes " + to_string(both[0]) + " and " + to_string(both[1]) + " are both written");
-    if (elements != element_count(v.sizes)) complain(std::to_string(elements) + " of its " + std::to_string(element_count(v.sizes)) + " elements are written");
+    if (elements == element_count(v.sizes)) return;
+    // A value between computes may have parts that nobody writes, where nobody reads them.
+    const auto value = static_cast<std::uint32_t>(&v - graph_.values().data());
+    bool read = false, complete = v.result < 0;
+    for (lowering::vertex c = 0; complete && c < graph_.size(); ++c)
+      for (const auto& a : graph_.at(c).accesses) {
+        if (a.mode != access_mode::read || a.value != value || !sound_[c] || !has_lanes(graph_.at(c))) continue;
+        read = true;
+        const box wanted = intersect(lowering::hull_of(a, graph_.at(c)), whole(v.sizes));
+        std::int64_t covered = 0;
+        for (const auto& b : written) covered += element_count(intersect(b, wanted));
+        complete = complete && (is_empty(wanted) || covered == element_count(wanted));
+      }
+    if (!read || !complete) complain(std::to_string(elements) + " of its " + std::to_string(element_count(v.sizes)) + " elements are written");
   }
   /// Two boxes that overlap, one behind the other, or null. Sorts them along the dimension in which they differ most.
   [[nodiscard]] const box* overlapping(std::vector<box>& boxes) {
@@ -480,8 +493,8 @@ class graph_checker {
 ///
 /// - indices, ranks and symbols are valid; lanes, granules and largest extents make sense; kernels use operations that kernels have
 /// - boxes never end before they begin; what is written lies inside its tensor and is not an input or constant
-/// - the tiles of all writers of a value write every element of it exactly once (accumulation into the same boxes counts once): for
-///   the smallest and the largest tiles, where they are at most 32768
+/// - the tiles of all writers of a value write every element of it exactly once (accumulation into the same boxes counts once; what no
+///   compute reads of a value that is no result need not be written): for the smallest and the largest tiles, where they are at most 32768
 /// - a value is read after the computes that write it, or in the box that the same tile writes
 /// - at the corners of tiles and loops: counts and lengths are not negative, statements stay inside their boxes and temporaries
 /// - weight blocks lie in their array group and source; with a chip: rows fit a crossbar, the groups of a compute fit a core, and
