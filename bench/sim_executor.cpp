@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "raptor/isa/build.hpp"
@@ -67,13 +68,21 @@ sim::loaded_program make_chain(std::int32_t cores, std::int32_t positions, std::
   return program;
 }
 
-void execute_chain(benchmark::State& state) {
+/// What the executor does beside: `plain` is the baseline of the others.
+enum class observation { plain, randomized, provenance, provenance_trace };
+
+void execute_chain(benchmark::State& state, observation observed) {
+  sim::execution_options options;
+  std::uint64_t characters = 0;
+  if (observed == observation::randomized) options.schedule.policy = sim::schedule_policy::randomized;
+  options.provenance = observed == observation::provenance;
+  if (observed == observation::provenance_trace) options.provenance_trace = [&](std::string_view line) { characters += line.size(); };
   const auto program = make_chain(static_cast<std::int32_t>(state.range(0)), static_cast<std::int32_t>(state.range(1)), 5);
   const std::vector<std::byte> input(static_cast<std::size_t>(4 * rows));
   std::uint64_t instructions = 0, products = 0;
   for (auto step : state) {
     static_cast<void>(step);
-    const auto result = sim::execute(program, input);
+    const auto result = sim::execute(program, input, options);
     instructions = result.instructions();
     products = 0;
     for (const auto& core : result.cores) products += core.multiply_accumulates;
@@ -83,7 +92,22 @@ void execute_chain(benchmark::State& state) {
   state.counters["macs"] = static_cast<double>(products);
   state.counters["instructions/s"] = benchmark::Counter(static_cast<double>(instructions) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
-BENCHMARK(execute_chain)->Args({64, 1400})->Args({4, 1400})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(execute_chain, plain, observation::plain)->Args({64, 1400})->Args({4, 1400})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(execute_chain, randomized, observation::randomized)->Args({4, 1400})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(execute_chain, provenance, observation::provenance)->Args({4, 1400})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(execute_chain, provenance_trace, observation::provenance_trace)->Args({4, 1400})->Unit(benchmark::kMillisecond);
+
+/// The same as one batch: streams that restart, outputs that are recorded.
+void execute_chain_batch(benchmark::State& state) {
+  const auto program = make_chain(static_cast<std::int32_t>(state.range(0)), static_cast<std::int32_t>(state.range(1)), 5);
+  const std::vector<std::vector<std::byte>> inputs(static_cast<std::size_t>(state.range(2)), std::vector<std::byte>(static_cast<std::size_t>(4 * rows)));
+  for (auto step : state) {
+    static_cast<void>(step);
+    const auto result = sim::execute_batch(program, inputs);
+    benchmark::DoNotOptimize(result.outputs.data());
+  }
+}
+BENCHMARK(execute_chain_batch)->Args({4, 350, 4})->Unit(benchmark::kMillisecond);
 
 void multiply_crossbar(benchmark::State& state) {
   const auto size = static_cast<std::size_t>(state.range(0));

@@ -11,12 +11,14 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common.hpp"
+#include "diagnosis.hpp"
 #include "timing.hpp"
 #include "raptor/isa/table.hpp"
 #include "raptor/sim/artifact.hpp"
@@ -30,12 +32,6 @@ namespace sim = raptor::sim;
 using raptor::error;
 using raptor::error_code;
 using tools::usage_error;
-
-// Options of analyses that this version does not have. They are parsed, so that a script gets a clear refusal.
-constexpr const char* unsupported_options[] = {
-    "provenance-trace", "provenance-global-barrier", "provenance-core-stall",
-    "diagnostic-schedule-policy", "diagnostic-schedule-seed", "diagnostic-schedule-target", "diagnostic-schedule-deferral-budget",
-    "diagnostic-target-stall"};
 
 void add_options(tools::command_line& line) {
   line.add_positional("artifacts", po::value<std::string>());
@@ -54,17 +50,7 @@ void add_options(tools::command_line& line) {
       ("trace-instructions", po::value<std::string>()->value_name("FILE"), "write every executed instruction with its operands")
       ("json", po::bool_switch(), "print the result as one JSON object");
   line.add(functional);
-  po::options_description diagnosis("Diagnosis (not in this version)");
-  diagnosis.add_options()
-      ("provenance-trace", po::value<std::string>()->value_name("FILE"), "where the data of each output came from")
-      ("provenance-global-barrier", po::bool_switch(), "one barrier for all cores")
-      ("provenance-core-stall", po::value<std::string>()->value_name("CORE:CYCLES"), "delay a core")
-      ("diagnostic-schedule-policy", po::value<std::string>()->value_name("greedy|randomized|adversarial"), "order of the cores")
-      ("diagnostic-schedule-seed", po::value<std::int64_t>()->value_name("N"), "seed of randomized")
-      ("diagnostic-schedule-target", po::value<std::string>()->value_name("WCORE:WPC:RCORE:RPC:BEGIN:END[:RITER:WMIN]"), "the pair that adversarial looks for")
-      ("diagnostic-schedule-deferral-budget", po::value<std::int64_t>()->value_name("N"), "most deferrals")
-      ("diagnostic-target-stall", po::value<std::string>()->value_name("CORE:PC[:ITERATION]:CYCLES"), "delay an instruction");
-  line.add(diagnosis);
+  tools::add_diagnosis_options(line);
   po::options_description timing("Timing and energy");
   timing.add_options()
       ("timing", po::bool_switch(), "time and energy instead of outputs; ARTIFACTS may be a pimsim-nn program, --mode as in the hardware file unless given")
@@ -106,10 +92,7 @@ void check_usage(const tools::command_line& line) {
   if (mode == "latency" && line.has("batch-size") && line.get<std::int64_t>("batch-size") != 1)
     throw usage_error("--mode=latency accepts only --batch-size=1");
   if (line.has("dump")) static_cast<void>(parse_dump(line.get<std::string>("dump")));
-  for (const char* option : unsupported_options) {
-    const auto& value = line.values()[option];
-    if (!value.empty() && !value.defaulted()) throw error(error_code::unsupported, fmt::format("--{} is unsupported in this version", option));
-  }
+  static_cast<void>(tools::parse_schedule(line));
 }
 
 /// A text file that grows while the program runs. It keeps what was written before a failure: that is what a trace is for.
@@ -142,6 +125,8 @@ struct run_result {
   std::vector<std::vector<sim::output_value>> outputs;  ///< [input]
   std::vector<sim::output_value> shown;                 ///< the last input's outputs, or the ranges of --dump
   std::vector<sim::core_statistics> cores;
+  sim::diagnosis_summary diagnosis;
+  bool follows_provenance = false, is_adversarial = false;
 };
 
 nlohmann::ordered_json json_report(const run_result& result) {
@@ -159,6 +144,10 @@ nlohmann::ordered_json json_report(const run_result& result) {
   for (std::size_t c = 0; c < result.cores.size(); ++c)
     report["cores"].push_back({{"core", c}, {"instructions", result.cores[c].instructions}, {"local_memory", result.cores[c].local_memory},
                                {"multiply_accumulates", result.cores[c].multiply_accumulates}});
+  if (result.follows_provenance)
+    report["provenance"] = {{"mixes", result.diagnosis.mixes}, {"first_mix", result.diagnosis.mixes == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(result.diagnosis.first_mix)},
+                            {"foreign_output_stores", result.diagnosis.foreign_output_stores}};
+  if (result.is_adversarial) report["schedule"] = {{"held_reads", result.diagnosis.held_reads}, {"overtaken_reads", result.diagnosis.overtaken_reads}};
   return report;
 }
 
@@ -185,6 +174,14 @@ void print_report(const run_result& result, double seconds, int verbosity) {
                            result.cores.size(), static_cast<double>(products) * 1e-9);
   if (result.is_batch) std::cout << fmt::format("a batch of {} inputs; outputs of the last one:\n", result.outputs.size());
   for (const auto& output : result.shown) print_output(output);
+  if (result.follows_provenance) {
+    std::cout << fmt::format("provenance: {} results depend on more than one input{}{}\n", result.diagnosis.mixes, result.diagnosis.mixes == 0 ? "" : ", the first at ",
+                             result.diagnosis.first_mix);
+    std::cout << fmt::format("provenance: {} stores into an output depend on another input than their own\n", result.diagnosis.foreign_output_stores);
+  }
+  if (result.is_adversarial)
+    std::cout << fmt::format("schedule: the target was held back {} times, {} times until its writer had written again\n", result.diagnosis.held_reads,
+                             result.diagnosis.overtaken_reads);
   if (verbosity > 0) {
     const auto totals = sim::total_counts(result.cores);
     for (std::size_t op = 0; op < totals.size(); ++op)
@@ -213,13 +210,17 @@ run_result execute(const sim::loaded_program& program, const std::vector<std::ve
                    const sim::execution_options& options) {
   run_result result;
   result.is_batch = is_batch;
+  result.follows_provenance = options.follows_provenance();
+  result.is_adversarial = options.schedule.policy == sim::schedule_policy::adversarial;
   std::vector<std::byte> memory;
   if (is_batch) {
     auto done = sim::execute_batch(program, inputs, options);
     result.outputs = std::move(done.outputs), result.cores = std::move(done.cores), memory = std::move(done.global_memory);
+    result.diagnosis = std::move(done.diagnosis);
   } else {
     auto done = sim::execute(program, inputs.front(), options);
     result.outputs.push_back(std::move(done.outputs)), result.cores = std::move(done.cores), memory = std::move(done.global_memory);
+    result.diagnosis = std::move(done.diagnosis);
   }
   if (dump.empty()) result.shown = result.outputs.back();
   for (const auto& range : dump) result.shown.push_back({range, {memory.begin() + range.address, memory.begin() + range.address + range.size}});
@@ -241,16 +242,23 @@ run_result simulate(const tools::command_line& line) {
   const auto inputs = read_inputs(line, program, is_batch ? static_cast<std::size_t>(line.get<std::int64_t>("batch-size")) : 1);
   sim::execution_options options;
   options.check_global_memory = line.get<bool>("check-global-memory");
-  if (!line.has("trace-instructions")) return execute(program, inputs, is_batch, dump, options);
+  options.schedule = tools::parse_schedule(line);
 
-  line_writer trace(line.get<std::string>("trace-instructions"));
-  options.trace = [&trace](std::string_view text) { trace(text); };
+  std::optional<line_writer> trace, provenance;
+  if (line.has("trace-instructions")) trace.emplace(line.get<std::string>("trace-instructions"));
+  if (line.has("provenance-trace")) provenance.emplace(line.get<std::string>("provenance-trace"));
+  if (trace) options.trace = [&trace](std::string_view text) { (*trace)(text); };
+  if (provenance) options.provenance_trace = [&provenance](std::string_view text) { (*provenance)(text); };
+  const auto flush = [&] {
+    if (trace) trace->flush();
+    if (provenance) provenance->flush();
+  };
   try {
     auto result = execute(program, inputs, is_batch, dump, options);
-    trace.flush();
+    flush();
     return result;
   } catch (...) {
-    trace.flush();
+    flush();
     throw;
   }
 }
@@ -271,6 +279,8 @@ tools::timing_options timing_options_of(const tools::command_line& line) {
   if (!line.has("artifacts")) throw usage_error("no program given");
   if (!line.has("hardware")) throw usage_error("--timing needs --hardware=HW.json");
   for (const char* name : {"output", "batch-size", "input-dir", "batch-output-dir", "dump", "config", "memory", "cores", "trace-instructions"})
+    if (line.given(name)) throw usage_error(std::string("--") + name + " has no meaning with --timing");
+  for (const char* name : tools::diagnosis_options)
     if (line.given(name)) throw usage_error(std::string("--") + name + " has no meaning with --timing");
   tools::timing_options options;
   options.program = line.get<std::string>("artifacts"), options.hardware = line.get<std::string>("hardware");

@@ -1,5 +1,6 @@
 // The command line of raptor-sim, as a user sees it.
 
+#include "batch.hpp"
 #include "directory.hpp"
 
 #include <doctest/doctest.h>
@@ -131,9 +132,10 @@ TEST_CASE("raptor-sim --json") {
   CHECK(bad.status == 1);
   CHECK(json::parse(bad.out)["status"] == "error");
   CHECK(has(json::parse(bad.out)["error"].get<std::string>(), "the artifact directory does not exist"));
-  const auto later = s.run_artifact("--json --provenance-trace=x");
-  CHECK(later.status == 1);
-  CHECK(json::parse(later.out)["status"] == "unsupported");
+  CHECK_FALSE(good.contains("provenance"));
+  const auto refused = s.run_artifact("--json --input-dir in --provenance-core-stall=2:1");
+  CHECK(refused.status == 1);
+  CHECK(has(json::parse(refused.out)["error"].get<std::string>(), "the stall names core 2, the program has 2 cores"));
 }
 
 TEST_CASE("raptor-sim --trace-instructions") {
@@ -203,16 +205,81 @@ TEST_CASE("raptor-sim: usage errors are one line and exit with 2") {
   CHECK(is_usage(s.run_artifact("--timing --hardware=x --input-dir in")));
 }
 
-TEST_CASE("raptor-sim: what this version does not have is refused by name") {
+TEST_CASE("raptor-sim: diagnosis") {
   if (tool_is_absent()) return;
   const session s;
-  for (const char* option : {"--provenance-trace=x", "--provenance-global-barrier", "--provenance-core-stall=0:1",
-                             "--diagnostic-schedule-policy=greedy", "--diagnostic-schedule-seed=1", "--diagnostic-schedule-target=0:0:0:0:0:0",
-                             "--diagnostic-schedule-deferral-budget=1", "--diagnostic-target-stall=0:0:1"}) {
-    const auto refused = s.run_artifact(std::string("--input-dir in ") + option);
-    CHECK(refused.status == 1);
-    const std::string name(option, std::string_view(option).find('=') == std::string_view::npos ? std::string_view(option).size() : std::string_view(option).find('='));
-    CHECK_MESSAGE(has(refused.err, name + " is unsupported in this version"), refused.err);
+  for (int n = 1; n < 3; ++n) s.work.write("in/input_" + std::to_string(n) + ".bin", to_bytes({1.0f + static_cast<float>(n), 2}));
+  // A chain of two cores without the wait for FREE.
+  const chain c{2, 8};
+  s.artifact.write("memory.bin", std::vector<std::byte>(24));
+  json config = example_config();
+  config["outputs_sizes"] = {8};
+  config.erase("outputs_shapes");
+  s.artifact.write("config.json", config.dump());
+  s.artifact.write("core_0.pim", raptor::isa::encode(c.stage(0)));
+  s.artifact.write("core_1.pim", raptor::isa::encode(c.stage(1)));
+  const std::string batch = "--mode=throughput --batch-size=3 --input-dir in ";
+  CHECK(s.run_artifact(batch + "-o greedy.bin").status == 0);
+  REQUIRE(s.work.read("greedy.bin").size() == 8);
+
+  auto done = s.run_artifact(batch + "-o y.bin --provenance-trace=trace.jsonl");
+  CHECK_MESSAGE(done.status == 0, done.err);
+  CHECK(has(done.out, "provenance: 0 results depend on more than one input\n"));
+  CHECK(has(done.out, "provenance: 0 stores into an output depend on another input than their own\n"));
+  const auto trace = s.work.read("trace.jsonl");
+  CHECK(trace.rfind("{\"event\":\"provenance_trace_start\",\"schema\":1,\"core_count\":2}\n", 0) == 0);
+  CHECK(lines_of(trace) > 20);
+  for (const char* schedule : {"--diagnostic-schedule-policy=randomized --diagnostic-schedule-seed=7", "--diagnostic-schedule-policy=randomized --seed=3",
+                               "--provenance-core-stall=1:100", "--diagnostic-target-stall=0:4:50", "--diagnostic-target-stall=0:4:1:50", "--provenance-global-barrier",
+                               "--diagnostic-schedule-policy=adversarial --diagnostic-schedule-target=0:7:1:6:16:24 --diagnostic-schedule-deferral-budget=5"}) {
+    CHECK(s.run_artifact(batch + schedule + " -o other.bin").status == 0);
+    CHECK(s.work.read("other.bin") == s.work.read("greedy.bin"));
+  }
+
+  auto broken = c.stage(0);
+  broken[6] = b::nop();
+  s.artifact.write("core_0.pim", raptor::isa::encode(broken));
+  const std::string adversary = "--diagnostic-schedule-policy=adversarial --diagnostic-schedule-target=0:7:1:6:16:24:1:2 --provenance-core-stall=0:30 ";
+  done = s.run_artifact(batch + adversary + "--provenance-trace=trace.jsonl --json");
+  CHECK_MESSAGE(done.status == 0, done.err);
+  const auto report = json::parse(done.out);
+  CHECK(report["schedule"]["held_reads"] == 1);
+  CHECK(report["schedule"]["overtaken_reads"] == 1);
+  CHECK(report["provenance"]["mixes"] == 0);
+  CHECK(report["provenance"]["first_mix"].is_null());
+  CHECK(report["provenance"]["foreign_output_stores"] == 1);
+  CHECK(has(s.run_artifact(batch + adversary).out, "schedule: the target was held back 1 times, 1 times until its writer had written again\n"));
+  CHECK(s.run_artifact(batch + "--provenance-trace=absent/x").status == 1);
+  CHECK(has(s.run_artifact(batch + "--diagnostic-schedule-policy=adversarial --diagnostic-schedule-target=0:6:1:6:16:24").err, "is no store to global memory"));
+}
+
+TEST_CASE("raptor-sim: usage of the diagnosis") {
+  if (tool_is_absent()) return;
+  const session s;
+  const auto usage = [&](const std::string& arguments, const char* part) {
+    const auto o = s.run_artifact("--input-dir in " + arguments);
+    CHECK_MESSAGE(o.status == 2, arguments);
+    CHECK(lines_of(o.err) == 1);
+    CHECK_MESSAGE(has(o.err, part), o.err);
+  };
+  usage("--diagnostic-schedule-policy=fair", "--diagnostic-schedule-policy is greedy, randomized or adversarial, not 'fair'");
+  usage("--diagnostic-schedule-policy=adversarial", "adversarial requires --diagnostic-schedule-target");
+  usage("--diagnostic-schedule-seed=1", "--diagnostic-schedule-seed needs --diagnostic-schedule-policy=randomized");
+  usage("--diagnostic-schedule-policy=randomized --diagnostic-schedule-seed=-1", "must not be negative");
+  usage("--diagnostic-schedule-policy=randomized --diagnostic-schedule-seed=x", "diagnostic-schedule-seed");
+  usage("--diagnostic-schedule-target=0:0:0:0:0:4", "--diagnostic-schedule-target needs --diagnostic-schedule-policy=adversarial");
+  usage("--diagnostic-schedule-deferral-budget=4", "needs --diagnostic-schedule-policy=adversarial");
+  for (const char* target : {"0", "0:0:0:0:0", "0:0:0:0:0:4:1", "0:0:0:0:0:4:1:2:3", "0:0:0:0:0:x", "0:0:0:0:0:", ":0:0:0:0:4", "0:0:0:0:-4:4", "0:0:0:0:0:99999999999999999999"})
+    usage(std::string("--diagnostic-schedule-policy=adversarial --diagnostic-schedule-target=") + target, "expects WCORE:WPC:RCORE:RPC:BEGIN:END[:RITER:WMIN], not '");
+  usage("--diagnostic-schedule-policy=adversarial --diagnostic-schedule-target=0:0:0:0:4:4", "BEGIN must be below END");
+  usage("--provenance-core-stall=1", "--provenance-core-stall expects CORE:CYCLES, not '1'");
+  usage("--provenance-core-stall=1:2:3", "--provenance-core-stall expects CORE:CYCLES");
+  usage("--diagnostic-target-stall=1:2", "--diagnostic-target-stall expects CORE:PC[:ITERATION]:CYCLES");
+  usage("--diagnostic-target-stall=1:2:3:4:5", "--diagnostic-target-stall expects CORE:PC[:ITERATION]:CYCLES");
+  for (const char* option : {"--provenance-trace=x", "--provenance-global-barrier", "--provenance-core-stall=0:1", "--diagnostic-schedule-policy=randomized", "--diagnostic-target-stall=0:0:1"}) {
+    const auto o = s.run_artifact(std::string("--timing --hardware=x ") + option);
+    CHECK(o.status == 2);
+    CHECK(has(o.err, "has no meaning with --timing"));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "raptor/support/checked.hpp"
@@ -44,11 +45,16 @@ class crossbar_matrix {
     std::vector<std::size_t> last(columns, 0);
     for (std::size_t i = 0; i < rows; ++i) {
       const float* row = values.data() + i * columns;
+      bool is_weighted = false;
       for (std::size_t j = 0; j < columns; ++j) {
         if (row[j] == 0.0f) continue;  // NaN and infinity are weights too
         first[j] = std::min(first[j], i);
         last[j] = i + 1;
+        is_weighted = true;
       }
+      if (!is_weighted) continue;
+      if (weighted_rows_.empty() || weighted_rows_.back().second != i) weighted_rows_.emplace_back(i, i);
+      weighted_rows_.back().second = i + 1;
     }
     for (std::size_t j = 0; j < columns; ++j)
       if (last[j] != 0) used_columns_ = j + 1;
@@ -78,6 +84,8 @@ class crossbar_matrix {
   /// Rows up to the last one that holds a weight other than zero; inputs of the rows behind must be finite (ISA).
   [[nodiscard]] std::size_t used_rows() const noexcept { return used_rows_; }
   [[nodiscard]] std::size_t used_columns() const noexcept { return used_columns_; }
+  /// The rows that hold any weight other than zero, as ranges [first, second), ascending.
+  [[nodiscard]] const std::vector<std::pair<std::size_t, std::size_t>>& weighted_rows() const noexcept { return weighted_rows_; }
   /// Multiply-accumulates that one product really performs.
   [[nodiscard]] std::size_t work() const noexcept { return work_; }
 
@@ -146,6 +154,7 @@ class crossbar_matrix {
   std::size_t used_rows_ = 0;
   std::size_t used_columns_ = 0;
   std::size_t work_ = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> weighted_rows_;
   std::vector<panel> panels_;
   std::vector<float, Eigen::aligned_allocator<float>> data_;
 };

@@ -23,6 +23,7 @@ namespace raptor::sim {
 struct core_position {
   std::size_t next = 0;
   std::size_t iteration = 0;
+  bool at_barrier = false;  ///< before this iteration, for the global barrier of a diagnostic schedule
   std::array<std::int64_t, isa::event_count> events{};
 };
 
@@ -71,6 +72,11 @@ using future_signals = std::map<std::pair<std::size_t, std::int32_t>, std::map<s
 
 [[nodiscard]] inline blocked_core explain(const standstill& s, std::size_t core, const future_signals& signals) {
   const core_position& own = s.positions[core];
+  if (own.at_barrier) {
+    std::size_t late = 0;
+    while (s.has_finished(late) || s.positions[late].at_barrier) ++late;  // somebody has not arrived, else nobody would wait
+    return {"waits at the global barrier for core " + std::to_string(late) + ", which is at " + s.whereabouts(late), late};
+  }
   const isa::instruction& i = s.program.cores[core].stream[own.next];
   if (i.op == isa::opcode::send || i.op == isa::opcode::recv) {
     const auto peer = static_cast<std::size_t>(i.word0);

@@ -11,6 +11,7 @@
 
 #include "raptor/sim/byte_memory.hpp"
 #include "raptor/sim/program.hpp"
+#include "raptor/sim/schedule_options.hpp"
 #include "raptor/sim/stream_check.hpp"
 
 /// What a caller of the functional simulator chooses and gets.
@@ -28,6 +29,26 @@ struct execution_options {
   std::int64_t total_memory_limit = std::int64_t{4} << 30;
   /// Receives one line (without its end) for each executed instruction; empty: no trace, at no cost.
   std::function<void(std::string_view)> trace;
+
+  /// Follow which inputs every byte depends on, for diagnosis_summary; off: at no cost.
+  bool provenance = false;
+  /// Receives the events of PROVENANCE.md, one JSON line (without its end) each; turns provenance on.
+  std::function<void(std::string_view)> provenance_trace;
+  /// Which legal order of the cores is executed. The default costs nothing.
+  schedule_options schedule;
+
+  [[nodiscard]] bool follows_provenance() const { return provenance || provenance_trace; }
+  /// Something is observed or ordered that the plain executor does not offer.
+  [[nodiscard]] bool is_diagnosis() const { return trace || follows_provenance() || !schedule.is_default(); }
+};
+
+/// What a diagnosis has found.
+struct diagnosis_summary {
+  std::uint64_t mixes = 0;                  ///< results with a byte that depends on more than one input
+  std::string first_mix;                    ///< the instruction of the first one
+  std::uint64_t foreign_output_stores = 0;  ///< stores into an output whose data depends on another input than that of the storing body
+  std::uint64_t held_reads = 0;             ///< reads of the target that an adversarial schedule has held back
+  std::uint64_t overtaken_reads = 0;        ///< those of them before which the writer had written again: faults of the program
 };
 
 /// The final contents of one output.
@@ -76,6 +97,7 @@ struct execution_result {
   std::vector<output_value> outputs;     ///< in the order of loaded_program::outputs
   std::vector<std::byte> global_memory;  ///< final contents
   std::vector<core_statistics> cores;
+  diagnosis_summary diagnosis;           ///< as far as the options asked for one
 
   [[nodiscard]] opcode_counts total_counts() const { return sim::total_counts(cores); }
   [[nodiscard]] std::uint64_t instructions() const { return total_instructions(cores); }
@@ -93,6 +115,7 @@ struct batch_result {
   std::vector<std::vector<output_value>> outputs;  ///< [input], in the order of loaded_program::outputs
   std::vector<std::byte> global_memory;            ///< final contents
   std::vector<core_statistics> cores;              ///< of all inputs together
+  diagnosis_summary diagnosis;                     ///< as far as the options asked for one
 };
 
 }  // namespace raptor::sim

@@ -1,12 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,11 @@
 #include "raptor/sim/memory_access.hpp"
 #include "raptor/sim/output_record.hpp"
 #include "raptor/sim/program.hpp"
+#include "raptor/sim/provenance.hpp"
+#include "raptor/sim/schedule_options.hpp"
 #include "raptor/sim/stream_check.hpp"
 #include "raptor/sim/trace.hpp"
+#include "raptor/sim/turns.hpp"
 #include "raptor/sim/vector_unit.hpp"
 #include "raptor/support/error.hpp"
 
@@ -29,15 +33,20 @@ namespace raptor::sim {
 /// Executes a program on a batch of inputs; one input is a batch of one. A core that ends its stream starts it again at once until it has run it
 /// for every input; registers, events and local memory keep their values. It runs until it blocks on a send, recv or wait; cores that can run
 /// take turns in the order in which they became able to (core ids at the start), in one thread: the same program and inputs give the same
-/// result, trace and error text everywhere. `Traced`: whether execution_options::trace is served; without, tracing costs nothing.
+/// result, trace and error text everywhere. `Diagnosed`: whether traces, provenance and schedules of execution_options are served; without, they
+/// cost nothing.
 ///
 /// Requires: every stream has passed check_stream; at least one input, each of the size of all input regions together.
-template <bool Traced>
+template <bool Diagnosed>
 class executor {
  public:
   executor(const loaded_program& program, std::span<const std::span<const std::byte>> inputs, const execution_options& options)
       : program_(program), options_(options), inputs_(inputs), memory_(program, options, inputs.size()), vector_(memory_), cores_(program.cores.size()),
-        feed_(program, inputs.size()) {
+        feed_(program, inputs.size()), turns_(make_turns()) {
+    if constexpr (Diagnosed) {
+      if (options_.follows_provenance()) provenance_.emplace(program, inputs.size(), options);
+      if (provenance_) turns_.observe([this](const schedule_event& e) { provenance_->scheduled(e, turns_.cycle()); });
+    }
     for (std::size_t c = 0; c < cores_.size(); ++c) {
       cores_[c].id = c;
       cores_[c].stream = program.cores[c].stream.data();
@@ -56,13 +65,10 @@ class executor {
     for (auto& core : cores_) {
       if (core.size == 0) continue;
       ++left;
-      ready_.push_back(core.id);
+      turns_.add(core.id);
     }
-    while (!ready_.empty()) {
-      core_state& core = cores_[ready_.front()];
-      ready_.pop_front();
-      if (run_core(core)) --left;
-    }
+    while (const auto next = turns_.next())
+      if (run_core(cores_[*next])) --left;
     if (left != 0) report_deadlock();
     feed_.finish([this](std::size_t n) { place_input(n); });
   }
@@ -71,8 +77,24 @@ class executor {
   /// Requires: record_outputs() and run(). Errors: of output_record::take.
   [[nodiscard]] std::vector<std::vector<output_value>> take_outputs() { return outputs_->take(inputs_); }
   [[nodiscard]] std::int64_t local_extent(std::size_t core) const { return cores_[core].memory.extent(); }
+  [[nodiscard]] diagnosis_summary diagnosis() const {
+    diagnosis_summary summary;
+    if (provenance_) summary = provenance_->summary();
+    if constexpr (Diagnosed) summary.held_reads = turns_.held_reads(), summary.overtaken_reads = turns_.overtaken_reads();
+    return summary;
+  }
 
  private:
+  using turns = std::conditional_t<Diagnosed, schedule_turns, ready_queue>;
+  [[nodiscard]] turns make_turns() const {
+    if constexpr (Diagnosed) {
+      const auto running = std::count_if(program_.cores.begin(), program_.cores.end(), [](const core_program& core) { return !core.stream.empty(); });
+      return schedule_turns(options_.schedule, static_cast<std::size_t>(running), inputs_.size());
+    } else {
+      return {};
+    }
+  }
+
   // --- the host -----------------------------------------------------------------------------------
 
   void place_input(std::size_t n) {
@@ -81,6 +103,8 @@ class executor {
       const auto bytes = inputs_[n].subspan(offset, static_cast<std::size_t>(region.size));
       offset += bytes.size();
       if (bytes.empty()) continue;
+      if constexpr (Diagnosed)
+        if (provenance_) provenance_->placed(region, n, turns_.cycle());
       std::memcpy(memory_.global(region.address), bytes.data(), bytes.size());
       memory_.mark_global(region.address, region.size);
     }
@@ -148,6 +172,8 @@ class executor {
     memory_.reserve(receiver, target, in.word3);
     std::memcpy(receiver.memory.at(target), sender.memory.at(source), static_cast<std::size_t>(in.word3));
     receiver.memory.mark(target, target + in.word3);
+    if constexpr (Diagnosed)
+      if (provenance_) provenance_->transferred(sender, receiver, source, target, turns_.cycle());
   }
 
   /// A rendezvous from this core's side: true where the peer stood ready and the bytes have moved.
@@ -204,7 +230,7 @@ class executor {
   [[noreturn, gnu::noinline, gnu::cold]] void report_deadlock() const {
     std::vector<core_position> positions;
     for (const auto& core : cores_) {
-      core_position& position = positions.emplace_back(core_position{core.next, core.iteration, {}});
+      core_position& position = positions.emplace_back(core_position{core.next, core.iteration, core.state == core_status::at_barrier, {}});
       for (std::size_t e = 0; e < core.events.size(); ++e) position.events[e] = core.events[e].count;
     }
     throw_deadlock(program_, positions, inputs_.size());
@@ -212,47 +238,65 @@ class executor {
 
   /// Completes the instruction at which a blocked core stands.
   void resume(core_state& core) {
-    trace_completed(core);
+    completed(core);
     ++core.next;
     core.state = core_status::running;
-    ready_.push_back(core.id);
+    turns_.add(core.id);
   }
 
   // --- the loop -----------------------------------------------------------------------------------
 
-  void trace_started(core_state& core, const isa::instruction& i) {
-    if constexpr (Traced) core.trace_line = trace_before(core.id, core.next, i, core.registers);
+  void started(core_state& core, const isa::instruction& i) {
+    if constexpr (Diagnosed)
+      if (options_.trace) core.trace_line = trace_before(core.id, core.next, i, core.registers);
   }
-  void trace_completed(core_state& core) {
-    if constexpr (Traced) options_.trace(core.trace_line + trace_after(core.stream[core.next], core.registers));
+  void completed(core_state& core) {
+    if constexpr (Diagnosed) {
+      const isa::instruction& i = core.stream[core.next];
+      if (options_.trace) options_.trace(core.trace_line + trace_after(i, core.registers));
+      if (provenance_) provenance_->executed(core, i, turns_.cycle());
+      turns_.executed(core);
+    }
   }
 
-  /// Runs one core until it blocks (false) or has run its stream for the last input (true).
+  /// Runs one core until it blocks or its turn ends (false) or it has run its stream for the last input (true).
   bool run_core(core_state& core) {
     for (;;) {
       if (!run_body(core)) return false;
       note_read(core);
       if (++core.iteration == inputs_.size()) return true;
       core.next = 0;
+      if constexpr (Diagnosed) {
+        if (!turns_.has_barrier()) continue;
+        core.state = core_status::at_barrier;
+        for (const std::size_t c : turns_.arrive(core.id)) {
+          cores_[c].state = core_status::running;
+          turns_.add(c);
+        }
+        return false;
+      }
     }
   }
 
-  /// Runs one core until it blocks (false) or its stream ends (true).
+  /// Runs one core until it blocks or its turn ends (false) or its stream ends (true).
   bool run_body(core_state& core) {
     using isa::opcode;
     auto& registers = core.registers;
     const auto wrapped = [](std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value))); };
     for (; core.next < core.size; ++core.next) {
+      if constexpr (Diagnosed)
+        if (!turns_.may_execute(core)) return false;
       const isa::instruction& i = core.stream[core.next];
-      trace_started(core, i);
+      started(core, i);
       switch (i.op) {
         case opcode::nop:
         case opcode::setbw: break;  // check_stream admits 32-bit elements only
         case opcode::sldi: registers[i.rd] = i.word0; break;
         case opcode::sld:
           load_register(core, i);
+          completed(core);
           note_read(core);
-          break;
+          continue;
         case opcode::sadd: registers[i.rd] = wrapped(std::int64_t{registers[i.r1]} + registers[static_cast<std::size_t>(i.word0)]); break;
         case opcode::ssub: registers[i.rd] = wrapped(std::int64_t{registers[i.r1]} - registers[static_cast<std::size_t>(i.word0)]); break;
         case opcode::smul: registers[i.rd] = wrapped(std::int64_t{registers[i.r1]} * registers[static_cast<std::size_t>(i.word0)]); break;
@@ -276,8 +320,9 @@ class executor {
         case opcode::vrsl: vector_.map_source<opcode::vrsl>(core, i, kernels::bound(registers[static_cast<std::size_t>(i.word0)])); break;
         case opcode::ld:
           load(core, i);
+          completed(core);
           note_read(core);
-          break;
+          continue;
         case opcode::st: store(core, i); break;
         case opcode::lldi: fill(core, i); break;
         case opcode::lmv: copy(core, i); break;
@@ -290,7 +335,7 @@ class executor {
           break;
         case opcode::sync: signal(core, i); break;
       }
-      trace_completed(core);
+      completed(core);
     }
     return true;
   }
@@ -299,6 +344,8 @@ class executor {
     const std::int64_t source = std::int64_t{core.registers[i.r1]} + i.word2;
     memory_.require_global(core, source, memory_access::word, "reads");
     memory_.require_global_written(core, source, memory_access::word);
+    if constexpr (Diagnosed)
+      if (provenance_) provenance_->loaded_register(core, source, turns_.cycle());
     std::memcpy(&core.registers[i.rd], memory_.global(source), sizeof(std::int32_t));
   }
 
@@ -310,7 +357,8 @@ class executor {
   std::vector<core_state> cores_;
   input_feed feed_;
   std::optional<output_record> outputs_;
-  std::deque<std::size_t> ready_;
+  turns turns_;
+  std::optional<provenance_recorder> provenance_;  ///< only where Diagnosed
 };
 
 /// Refuses regions that are not inside global memory. `kind`: "input", for the error. Errors: malformed, with the region's name.
@@ -338,13 +386,15 @@ namespace detail {
   return cores;
 }
 
-template <bool Traced>
+template <bool Diagnosed>
 [[nodiscard]] execution_result execute(const loaded_program& program, std::span<const std::byte> input, const execution_options& options) {
   execution_result result;
   result.cores = check_program(program, 1);
-  executor<Traced> machine(program, std::span(&input, 1), options);
+  if constexpr (Diagnosed) check_schedule(program, options.schedule, 1);
+  executor<Diagnosed> machine(program, std::span(&input, 1), options);
   machine.run();
   for (std::size_t c = 0; c < program.cores.size(); ++c) result.cores[c].local_memory = machine.local_extent(c);
+  result.diagnosis = machine.diagnosis();
   result.global_memory = machine.take_global_memory();
   for (const auto& region : program.outputs) {
     const auto begin = result.global_memory.begin() + region.address;
@@ -353,15 +403,17 @@ template <bool Traced>
   return result;
 }
 
-template <bool Traced>
+template <bool Diagnosed>
 [[nodiscard]] batch_result execute_batch(const loaded_program& program, std::span<const std::span<const std::byte>> inputs, const execution_options& options) {
   batch_result result;
   result.cores = check_program(program, inputs.size());
-  executor<Traced> machine(program, inputs, options);
+  if constexpr (Diagnosed) check_schedule(program, options.schedule, inputs.size());
+  executor<Diagnosed> machine(program, inputs, options);
   machine.record_outputs();
   machine.run();
   for (std::size_t c = 0; c < program.cores.size(); ++c) result.cores[c].local_memory = machine.local_extent(c);
   result.outputs = machine.take_outputs();
+  result.diagnosis = machine.diagnosis();
   result.global_memory = machine.take_global_memory();
   return result;
 }
@@ -386,13 +438,13 @@ inline void check_input_size(const loaded_program& program, std::size_t size, co
 
 /// Executes a program on one input: the raw bytes of all inputs in graph order. The outputs are the contents of their regions at the end.
 ///
-/// Errors: mismatch (size of the input), malformed / unsupported (check_stream), execution (ISA.md's list, with core and
+/// Errors: mismatch (size of the input; a schedule that does not fit the program), malformed / unsupported (check_stream), execution (ISA.md's list, with core and
 /// instruction), deadlock (with its cycle), capacity (memory limits of `options`).
 /// Cost: the program's arithmetic, plus one copy of global memory; local memory is reserved as it is used.
 [[nodiscard]] inline execution_result execute(const loaded_program& program, std::span<const std::byte> input,
                                               const execution_options& options = {}) {
   check_input_size(program, input.size());
-  return options.trace ? detail::execute<true>(program, input, options) : detail::execute<false>(program, input, options);
+  return options.is_diagnosis() ? detail::execute<true>(program, input, options) : detail::execute<false>(program, input, options);
 }
 
 /// Executes a program on a batch of inputs, each as for execute(). Every core runs its stream once for each of them and restarts by itself, as on the
@@ -409,7 +461,7 @@ inline void check_input_size(const loaded_program& program, std::size_t size, co
     check_input_size(program, input.size(), "input " + std::to_string(views.size()) + " of the batch");
     views.emplace_back(input);
   }
-  return options.trace ? detail::execute_batch<true>(program, views, options) : detail::execute_batch<false>(program, views, options);
+  return options.is_diagnosis() ? detail::execute_batch<true>(program, views, options) : detail::execute_batch<false>(program, views, options);
 }
 
 }  // namespace raptor::sim

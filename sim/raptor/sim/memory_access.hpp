@@ -22,7 +22,7 @@
 namespace raptor::sim {
 
 /// What a core does, or waits for, at its next instruction.
-enum class core_status : std::uint8_t { running, sending, receiving, waiting };
+enum class core_status : std::uint8_t { running, sending, receiving, waiting, at_barrier };
 
 /// The sync that a signal came from.
 struct signal_origin {
