@@ -68,6 +68,7 @@ void declare(tools::command_line& line) {
       "pim-report-conv-lowering", value<std::string>()->default_value("true"), "true or false")(
       "pim-export-spatial-dataflow", value<std::string>()->default_value("none"),
       "none, spatial1 (lowered), spatial2 (merged), spatial3 (scheduled), spatial4 (realized) or all: node and edge CSV files")(
+      "explain", value<std::string>(), "NODE, or all: print what the operator got (layout, strategy, copies, cores, stage, predicted time) and what the alternatives would have cost")(
       "graphviz", value<std::string>(), "spatial1 ... spatial4: drawing of the compute graph for Graphviz")("pim-emit-json", "core_N.json beside each core_N.pim");
   line.add(checks);
 }
@@ -228,7 +229,7 @@ int only_codegen(const tools::command_line& line, const progress& report) {
   for (const char* name : {"EmitSpatial", "EmitPim", "EmitPimBufferized", "core-count", "crossbar-count", "crossbar-size", "pim-target-config", "element-bits", "shape"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program holds its target");
   for (const char* name : {"pim-disable-spatial-planning", "pim-conv-lowering", "pim-conv-im2col-max-elements", "pim-conv-stream-chunk-positions", "dump-stages",
-                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax", "effort", "pipeline", "pipeline-channels", "pipeline-restart", "pim-disable-synchronization", "objective"})
+                           "pim-verify-bufferization-copy-freedom", "pim-report-conv-lowering", "pim-export-spatial-dataflow", "graphviz", "softmax", "effort", "pipeline", "pipeline-channels", "pipeline-restart", "pim-disable-synchronization", "objective", "explain"})
     if (line.given(name)) throw tools::usage_error(std::string("--") + name + " has no meaning with --pim-only-codegen: the bound program has passed that stage");
   check_execute_as(line);
   auto input = tools::read_bound(line.get<std::string>("model"));
@@ -256,6 +257,7 @@ int compile(const tools::command_line& line, progress& report) {
   for (const auto& note : model.imported.notes) std::cerr << "raptor-compile: note: " << note << "\n";
   report("read", [&] { return fmt::format("{} nodes, {} after the rewrites", model.imported.node_count(), model.canonical.node_count()); });
 
+  const auto explained = line.has("explain") ? tools::nodes_to_explain(model, line.get<std::string>("explain")) : std::vector<model::vertex>{};
   auto result = tools::compile_model(model.canonical, chip, options, [&](stage s, const compilation& c) {
     report(tools::name_of(s), [&] { return describe_stage(s, c); });
     if (line.has("verify-each")) tools::verify_stage(s, c, model.canonical, chip.chip());
@@ -271,7 +273,12 @@ int compile(const tools::command_line& line, progress& report) {
   });
 
   std::vector<emit::extra_file> extra;
-  if (options.last >= stage::bound) extra = tools::make_reports(result, model.canonical, chip, options, reports);
+  if (options.last >= stage::bound) {
+    const auto bounds = tools::bounds_of(result, model.canonical, chip);
+    report(report::bounds_line(bounds));
+    extra = tools::make_reports(result, model.canonical, chip, options, reports, bounds);
+  }
+  if (line.has("explain")) std::cout << tools::explain_nodes(result, model.canonical, chip, options, explained);
   const std::string out = line.get<std::string>("output");
   switch (options.last) {
     case stage::scheduled: tools::write_spatial(result, out); break;

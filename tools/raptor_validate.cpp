@@ -23,6 +23,7 @@
 #include "tools/common.hpp"
 #include "tools/onnxruntime.hpp"
 #include "tools/pipeline.hpp"
+#include "tools/report.hpp"
 
 namespace {
 
@@ -33,6 +34,10 @@ struct row {
   std::string model, verdict, reason, layers;
   double absolute = 0, relative = 0, seconds = 0;
   std::optional<tools::image_time> time = {};
+  report::bounds bounds = {};
+
+  /// Times the largest lower bound that the latency is.
+  [[nodiscard]] std::string gap() const { return report::ratio(std::llround(time->latency_ms * 1e9), bounds.largest().least); }
 };
 
 /// Uniform in [−1, 1): the generator's raw bits, so that every machine draws the same.
@@ -180,7 +185,10 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
     const auto chip = tools::make_target(options);
     auto compiled = tools::compile_model(model.canonical, chip, options);
     const auto batch = batch_size(line, options);
-    if (!options.target_configuration.empty()) r.time = tools::time_image(compiled.image, options.target_configuration, tools::streams(options) ? line.get<double>("sim-time") : 0);
+    if (!options.target_configuration.empty()) {
+      r.time = tools::time_image(compiled.image, options.target_configuration, tools::streams(options) ? line.get<double>("sim-time") : 0);
+      r.bounds = tools::bounds_of(compiled, model.canonical, chip);
+    }
     compiled.image = memory::widen(std::move(compiled.image));  // narrow programs are proven by their 32-bit twins
     std::vector<model_input> inputs;
     std::vector<std::vector<std::byte>> bytes;
@@ -252,14 +260,15 @@ int run(const tools::command_line& line) {
   for (const auto& f : files) width = std::max(width, std::filesystem::path(f).stem().string().size());
   std::cout << fmt::format("{:<{}}  {:<11}  {:>12}  {:>12}  {:>8}\n", "model", width, "verdict", "max abs err", "max rel err", "seconds");
   const bool timed = !options.target_configuration.empty();
-  if (timed) std::cout << fmt::format("{:{}}  {:>11}  {:>12}  {:>12}  most used\n", "", width, "", "latency ms", "energy mJ");
+  if (timed) std::cout << fmt::format("{:{}}  {:>11}  {:>12}  {:>12}  {:>9}  {:>6}  {:<14}  most used\n", "", width, "", "latency ms", "energy mJ", "bound ms", "gap", "binds");
   std::size_t passed = 0, failed = 0, unsupported = 0;
   for (const auto& file : files) {
     if (tools::shows_progress(line)) std::cerr << "raptor-validate: " << file << "\n";
     const auto r = validate(line, options, file, opinion);
     std::cout << fmt::format("{:<{}}  {:<11}  {:>12.3g}  {:>12.3g}  {:>8.2f}\n", r.model, width, r.verdict, r.absolute, r.relative, r.seconds);
     if (r.time && r.time->skipped.empty())
-      std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  {:>12.6g}  {}\n", "", width, fmt::format("{} bits", options.element_bits), r.time->latency_ms, r.time->energy_pj * 1e-9, r.time->binding);
+      std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  {:>12.6g}  {:>9.4g}  {:>6}  {:<14}  {}\n", "", width, fmt::format("{} bits", options.element_bits), r.time->latency_ms,
+                               r.time->energy_pj * 1e-9, 1e-9 * static_cast<double>(r.bounds.largest().least), r.gap(), r.bounds.largest().resource, r.time->binding);
     if (r.time && r.time->samples_per_second > 0) std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  samples/s\n", "", width, "stream", r.time->samples_per_second);
     if (r.time && !r.time->skipped.empty()) std::cout << "      not timed: " << r.time->skipped << "\n";
     if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";

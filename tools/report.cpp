@@ -1,14 +1,17 @@
 #include "tools/report.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 
-#include "raptor/report/bounds.hpp"
 #include "raptor/report/convolutions.hpp"
 #include "raptor/report/dataflow.hpp"
+#include "raptor/report/explain.hpp"
 #include "raptor/report/graphviz.hpp"
 #include "raptor/report/memory.hpp"
 #include "raptor/report/pipeline.hpp"
+#include "raptor/report/strategies.hpp"
 #include "raptor/report/summary.hpp"
 
 namespace raptor::tools {
@@ -24,14 +27,49 @@ std::string hash_of(const std::filesystem::path& file) {
 /// Is a snapshot wanted, by name or by "all"?
 bool wants(const std::string& option, const char* snapshot) { return option == snapshot || option == "all"; }
 
+const lowering::default_convolution_strategies strategies;
+
 }  // namespace
 
+report::bounds bounds_of(const compilation& c, const model::graph& model, const target::pim& chip) {
+  report::strategy_table table(chip, model, c.plan, c.lowered, strategies);
+  return report::lower_bounds(chip, c.computes, c.schedule, report::strategy_bounds(chip, table, model, c.lowered, c.computes, c.schedule.graph));
+}
+
+std::vector<model::vertex> nodes_to_explain(const loaded_model& model, const std::string& name) { return report::named_nodes(model.canonical, model.imported, name); }
+
+std::string explain_nodes(const compilation& c, const model::graph& model, const target::pim& chip, const compile_options& options,
+                          const std::vector<model::vertex>& nodes) {
+  report::strategy_table table(chip, model, c.plan, c.lowered, strategies);
+  const report::explained<target::pim, lowering::default_convolution_strategies> all{chip, model, c.plan, c.lowered, c.computes, c.schedule, table};
+  std::string text;
+  constexpr std::size_t most_predictions = 4;
+  for (const auto v : nodes) {
+    std::map<std::string, std::string> instead;
+    const auto choice = std::find_if(c.lowered.convolutions.begin(), c.lowered.convolutions.end(), [&](const auto& x) { return x.node == v; });
+    if (nodes.size() <= most_predictions && choice != c.lowered.convolutions.end())
+      for (const auto& [strategy, cost] : choice->candidates) {
+        if (strategy == choice->strategy) continue;
+        auto other = options;
+        other.last = stage::scheduled;
+        other.lowering.convolution_of[model.at(v).from.node] = strategy;
+        try {
+          instead[strategy] = report::microseconds(compile_model(model, chip, other).schedule.predicted);
+        } catch (const error& e) {
+          if (e.code() != error_code::capacity) throw;
+          instead[strategy] = "it does not fit the chip";
+        }
+      }
+    text += (text.empty() ? "" : "\n") + report::explain(all, v, instead);
+  }
+  return text;
+}
+
 std::vector<emit::extra_file> make_reports(const compilation& c, const model::graph& model, const target::pim& chip,
-                                           const compile_options& options, const report_options& wanted) {
+                                           const compile_options& options, const report_options& wanted, const report::bounds& bounds) {
   std::vector<emit::extra_file> files;
   if (wanted.convolutions)
     files.push_back({"reports/conv_lowering.txt", report::convolution_report(model, c.lowered.convolutions, chip.chip(), options.lowering)});
-  const auto bounds = report::lower_bounds(chip, c.computes, c.schedule);
   files.push_back({"reports/bounds.txt", report::bounds_report(bounds)});
   const auto stages = report::balance_of(chip, c.computes, c.schedule, c.stages);
   if (c.stages.stages() > 1) files.push_back({"reports/pipeline.txt", report::pipeline_report(stages, bounds)});

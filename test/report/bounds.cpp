@@ -52,7 +52,12 @@ TEST_CASE("bounds of a graph by hand") {
   // One row through all three computes, an inner one of the convolution.
   CHECK(least(b, "critical_path") == 6 * (3 * 13 + 14 + 14) + 18 + 42 + 72);
   CHECK(!has(b, "local_memory"));  // the target does not say
+  // Core 1: half of the rows but one, which is partly outside, all results, and what it receives.
+  const schedule::picoseconds row = 6 * (3 * 13 + 14 + 14) + 18 + 42;
+  CHECK(least(b, "busiest_core") == 4 * row - 6 * 13 + 8 * 72 + 4 * 31);
   CHECK(b.largest().resource == "work");
+  CHECK(b.in_placement().resource == "busiest_core");
+  CHECK(b.of_interval().resource == "work");
   CHECK(b.predicted == spread(g).predicted);
   CHECK(b.predicted >= b.largest().least);
   CHECK(report::bounds_report(b).find("\nbinds: work\npredicted: ") != std::string::npos);

@@ -340,3 +340,60 @@ TEST_CASE("--effort: every one compiles, the same bytes every time, and more is 
   REQUIRE(run("raptor-compile", strings{model, "-o", folder / "usual", "--EmitSpatial"} + small_chip).status == 0);
   CHECK(snapshot(folder / "usual") == snapshot(folder / "a--effort=1"));
 }
+
+TEST_CASE("--explain: one node, all of them, none of that name") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "demo");
+  const auto explain = [&](const std::string& name) { return run("raptor-compile", strings{model, "-o", folder / "out", "--explain=" + name, "--EmitSpatial"} + small_chip); };
+  const auto all = explain("all");
+  REQUIRE(all.status == 0);
+  CHECK(all.err.empty());
+  CHECK(contains(all.out, "\n  layout    "));
+  CHECK(contains(all.out, "\n  strategy  "));
+  CHECK(contains(all.out, "; stage 0\n"));
+  CHECK(contains(all.out, "  chosen, cost "));
+  CHECK(contains(all.out, " does not apply: "));
+  // A paragraph a node; each alone is a part of the whole.
+  std::size_t paragraphs = 0, predictions = 0;
+  for (const auto& line : lines(all.out)) {
+    const auto quote = line.find('"');
+    if (line.empty() || line[0] == ' ' || quote == line.npos) continue;
+    ++paragraphs;
+    const auto one = explain(line.substr(quote + 1, line.find('"', quote + 1) - quote - 1));
+    CHECK(one.status == 0);
+    // Alone it also says what the whole model would take with another strategy here.
+    const auto told = lines(one.out), paragraph = lines(all.out.substr(all.out.find(line)));
+    REQUIRE(told.size() <= paragraph.size());
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      const auto at = told[i].find("; the whole model then: ");
+      if (at != std::string::npos) ++predictions;
+      CHECK(told[i].substr(0, at) == paragraph[i]);
+    }
+  }
+  CHECK(paragraphs > 3);
+  CHECK(predictions > 1);
+  CHECK_FALSE(contains(all.out, "the whole model then"));
+  const auto unknown = run("raptor-compile", strings{model, "-o", folder / "none", "--explain=conv_x"} + small_chip);
+  CHECK(unknown.status == 2);
+  CHECK(lines(unknown.err).size() == 1);
+  CHECK(contains(unknown.err, "--explain=conv_x: no node has this name; near it: "));
+  CHECK_FALSE(fs::exists(folder / "none"));
+}
+
+TEST_CASE("bounds in summary.json, in reports/bounds.txt and on the terminal") {
+  const temporary_folder folder;
+  const auto result = run("raptor-compile", strings{zoo(folder, "demo"), "-o", folder / "out", "-v"} + small_chip);
+  REQUIRE(result.status == 0);
+  const auto summary = contents(folder / "out/summary.json");
+  for (const std::string key : {"dense_matrix", "best_matrix", "best_work", "matrix", "vector", "local_memory", "global_memory", "network", "critical_path", "busiest_core", "binding",
+                                "predicted_over_bound", "in_placement", "between_inputs"}) {
+    CAPTURE(key);
+    CHECK(contains(summary, "\"" + key + "\": "));
+  }
+  const auto report = contents(folder / "out/reports/bounds.txt");
+  CHECK(contains(report, "\nbinds: "));
+  CHECK(contains(report, "\nof every choice of strategies\n"));
+  const auto at = result.err.find("raptor-compile: predicted ");
+  REQUIRE(at != result.err.npos);
+  CHECK(contains(result.err.substr(at), " times the bound ("));
+}

@@ -24,6 +24,7 @@ enum class softmax_lowering : std::uint8_t { vsoftmax, standard };
 /// Run-time choices of the lowerings (CLI, "Planning").
 struct lowering_options {
   std::string convolution = "auto";                   ///< strategy to force
+  std::map<std::string, std::string> convolution_of;  ///< by name of a node: strategy to force there instead
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
@@ -31,6 +32,12 @@ struct lowering_options {
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
   softmax_lowering softmax = softmax_lowering::vsoftmax;
   bool deliver_intermediates = false;                 ///< every tensor that survives becomes a further output (observe.hpp)
+
+  /// The strategy to force at a node; "auto": none.
+  [[nodiscard]] const std::string& convolution_at(const std::string& node) const {
+    const auto known = convolution_of.find(node);
+    return known == convolution_of.end() ? convolution : known->second;
+  }
 };
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.

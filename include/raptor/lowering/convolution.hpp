@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -26,6 +27,7 @@ struct convolution_shape {
   [[nodiscard]] std::int64_t k() const { return group_inputs() * taps(); }
   [[nodiscard]] std::int64_t c() const { return group_outputs(); }
   [[nodiscard]] std::int64_t positions() const { return batch * out_height * out_width; }
+  friend auto operator<=>(const convolution_shape&, const convolution_shape&) = default;
 };
 
 [[nodiscard]] inline convolution_shape shape_of(const model::graph& g, model::vertex v) {

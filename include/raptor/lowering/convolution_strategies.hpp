@@ -270,9 +270,10 @@ convolution_choice lower_convolution(context& c, model::vertex v, const std::tup
     throw error(error_code::unsupported, "convolution whose weights or bias are computed at run time", n.from.describe(),
                 "crossbars hold constant weights: make them initializers");
   convolution_choice choice{v, shape_of(c.model, v), {}, 0, {}, {}};
-  bool known = c.options.convolution == "auto";
+  const std::string& wanted = c.options.convolution_at(n.from.node);
+  bool known = wanted == "auto";
   const auto consider = [&](const auto& strategy) {
-    const bool forced = c.options.convolution == strategy.name;
+    const bool forced = wanted == strategy.name;
     known = known || forced;
     if (auto reason = strategy.refuses(choice.sizes, c.chip, c.options)) {
       if (forced)
@@ -283,11 +284,11 @@ convolution_choice lower_convolution(context& c, model::vertex v, const std::tup
     }
     const double cost = strategy.cost(choice.sizes, c);
     choice.candidates.emplace_back(strategy.name, cost);
-    if (c.options.convolution != "auto" && !forced) return;
+    if (wanted != "auto" && !forced) return;
     if (choice.strategy.empty() || cost < choice.cost) choice.strategy = strategy.name, choice.cost = cost;
   };
   std::apply([&](const auto&... strategy) { (consider(strategy), ...); }, strategies);
-  if (!known) throw error(error_code::usage, "unknown convolution strategy '" + c.options.convolution + "'");
+  if (!known) throw error(error_code::usage, "unknown convolution strategy '" + wanted + "'");
   if (element_count(c.model.at(n.outputs[0]).sizes) == 0) return choice;
   std::apply([&](const auto&... strategy) { ((choice.strategy == strategy.name ? strategy.lower(c, v) : void()), ...); }, strategies);
   return choice;

@@ -22,6 +22,8 @@ namespace raptor::lowering {
 struct lowered {
   compute_graph graph;
   std::vector<convolution_choice> convolutions;
+  lowering_options options;  ///< with which it was lowered
+  context::prices price;     ///< at which strategies competed
 };
 
 /// Lowers a planned model graph: every node by its family, then the graph results, dense, in order.
@@ -37,6 +39,7 @@ template <class... Strategies>
   for (const auto t : g.outputs) result.graph.outputs.push_back({g.at(t).name, g.at(t).sizes});
   context c(g, plan, chip, options, time, result.graph);
   c.price = fair_prices(c, strategies);
+  result.options = options, result.price = c.price;
   std::vector<std::string> refused;
   std::string hint;
   for (model::vertex v = 0; v < g.node_count(); ++v) {

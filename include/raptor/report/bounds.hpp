@@ -4,14 +4,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "raptor/communication/transfers.hpp"
 #include "raptor/lowering/compute_graph.hpp"
-#include "raptor/program/effects.hpp"
+#include "raptor/report/demand.hpp"
 #include "raptor/report/format.hpp"
 #include "raptor/schedule/schedule.hpp"
 #include "raptor/target/concept.hpp"
@@ -19,152 +19,30 @@
 /// Lower bounds of a compiled model (BOUNDS.md), the resource that binds, and what the schedule predicts.
 namespace raptor::report {
 
-using target::picoseconds;
+/// What a bound holds for: every program, every choice among the strategies that are implemented, the decomposition that was compiled, or
+/// that decomposition where it was placed.
+enum class bound_scope : std::uint8_t { every_program, strategies, decomposition, placement };
 
 /// What one resource needs at least for one input.
 struct bound {
   std::string resource;
   picoseconds least = 0;
   std::string of;  ///< what it counts, for people
+  bound_scope scope = bound_scope::decomposition;
 };
 struct bounds {
-  std::vector<bound> all;      ///< in a fixed order; not ordered by size
-  std::size_t binding = 0;     ///< index of the largest (the first among equals)
-  picoseconds predicted = 0;   ///< finish of the schedule
+  std::vector<bound> all;         ///< in a fixed order; not ordered by size
+  std::size_t binding = 0;        ///< index of the largest that holds for every placement (the first among equals)
+  std::size_t tightest = 0;       ///< index of the largest of all
+  std::size_t steady = 0;         ///< index of the largest that an interval between inputs obeys, too, whatever the placement
+  picoseconds predicted = 0;      ///< finish of the schedule
 
   [[nodiscard]] const bound& largest() const { return all.at(binding); }
+  [[nodiscard]] const bound& in_placement() const { return all.at(tightest); }
+  [[nodiscard]] const bound& of_interval() const { return all.at(steady); }
 };
 
 namespace bounds_parts {
-
-/// Does the target say what its memories cost, as target::pim does?
-template <class Target>
-concept knows_memories = requires(const Target& t) {
-  t.parameters().chip_config.core_config.local_memory_config.data_width;
-  t.parameters().chip_config.global_memory_config.data_width;
-  t.parameters().chip_config.core_config.rob_size;
-};
-
-/// Port time of one access (TIMING 8).
-template <class Memory>
-[[nodiscard]] picoseconds port_time(const Memory& m, bool read, double bytes) {
-  const auto cycles = static_cast<double>(read ? m.read_latency_cycle : m.write_latency_cycle);
-  return static_cast<picoseconds>(std::min(std::trunc(std::ceil(bytes / static_cast<double>(m.data_width)) * cycles * m.period * 1000 + 0.5), 1e17));
-}
-
-/// What a tile (or a whole graph) asks of each unit.
-struct demand {
-  picoseconds matrix = 0, vector = 0, copies = 0;  ///< instruction by instruction, issue included
-  picoseconds local = 0;                           ///< port of the local memory
-  std::int64_t products = 0;
-  double multiply_accumulates = 0;
-  picoseconds longest = 0;                         ///< one instruction
-
-  demand& operator+=(const demand& o) {
-    matrix = checked::add(matrix, o.matrix), vector = checked::add(vector, o.vector), copies = checked::add(copies, o.copies);
-    local = checked::add(local, o.local), products = checked::add(products, o.products);
-    multiply_accumulates += o.multiply_accumulates, longest = std::max(longest, o.longest);
-    return *this;
-  }
-  [[nodiscard]] demand times(std::int64_t n) const {
-    return {checked::multiply(matrix, n), checked::multiply(vector, n), checked::multiply(copies, n), checked::multiply(local, n),
-            checked::multiply(products, n), multiply_accumulates * static_cast<double>(n), n > 0 ? longest : 0};
-  }
-  [[nodiscard]] picoseconds serial() const { return checked::add(checked::add(matrix, vector), copies); }
-};
-
-/// Port time of the local memory for one statement (TIMING 7).
-template <class Target>
-[[nodiscard]] picoseconds local_time(const Target& t, const lowering::statement& s, std::int64_t n, std::int64_t group_columns) {
-  if constexpr (knows_memories<Target>) {
-    using program::pattern;
-    const program::geometry chip = t.chip();
-    const auto& m = t.parameters().chip_config.core_config.local_memory_config;
-    const double width = static_cast<double>(chip.element_bits) / 8, bytes = static_cast<double>(n) * width;
-    switch (program::pattern_of(s.op)) {
-      case pattern::matrix:
-        return port_time(m, true, static_cast<double>(chip.crossbar_rows) * width * 8) + port_time(m, false, static_cast<double>(group_columns) * width);
-      case pattern::elementwise2:
-      case pattern::dot: return 2 * port_time(m, true, bytes) + port_time(m, false, bytes);
-      case pattern::fill: return port_time(m, false, bytes);
-      default: return port_time(m, true, bytes) + port_time(m, false, bytes);
-    }
-  } else {
-    static_cast<void>(t), static_cast<void>(s), static_cast<void>(n), static_cast<void>(group_columns);
-    return 0;
-  }
-}
-
-/// Adds up a kernel for one tile without unrolling it. Loop variables count as 0 in lengths and counts, as in schedule::tile_time.
-/// A statement that some iteration leaves out (rows outside the image) is not counted, so that the sum stays a lower bound.
-template <target::chip_target Target>
-class demand_counter {
- public:
-  demand_counter(const Target& t, const lowering::compute_graph& g, const lowering::compute& c, const box& lanes)
-      : target_(t), chip_(t.chip()), graph_(g), compute_(c), lanes_(lanes) {}
-
-  [[nodiscard]] demand run() { return count(compute_.body); }
-
- private:
-  [[nodiscard]] std::int64_t value(const affine& a) const {
-    return a.evaluate([&](symbol s) -> std::int64_t {
-      if (s.what == symbol::kind::loop) return 0;
-      return s.what == symbol::kind::begin ? lanes_[s.index].begin : lanes_[s.index].size();
-    });
-  }
-  [[nodiscard]] demand count(const std::vector<lowering::item>& items) {
-    demand sum;
-    for (const auto& i : items) {
-      if (const auto* l = std::get_if<lowering::loop>(&i.what)) {
-        const auto n = value(l->count);
-        if (n <= 0) continue;
-        loops_.emplace_back(l->variable, n);
-        sum += count(l->body).times(n);
-        loops_.pop_back();
-      } else {
-        sum += count(std::get<lowering::statement>(i.what));
-      }
-    }
-    return sum;
-  }
-  [[nodiscard]] demand count(const lowering::statement& s) const {
-    demand d;
-    const auto length = value(s.length);
-    if (length <= 0 || may_be_outside(s)) return d;
-    const picoseconds time = target_.time(s.op, length);
-    d.longest = time;
-    std::int64_t columns = 0;
-    if (s.op == isa::opcode::mvmul) {
-      const auto& group = compute_.groups.at(s.group);
-      columns = program::crossbars(group, chip_) * chip_.weight_columns;
-      d.matrix = time, d.products = 1;
-      for (const auto& b : group.blocks) d.multiply_accumulates += static_cast<double>(b.rows) * static_cast<double>(b.columns);
-    } else if (s.op == isa::opcode::lmv || s.op == isa::opcode::lldi) {
-      d.copies = time;
-    } else {
-      d.vector = time;
-    }
-    d.local = local_time(target_, s, length, columns);
-    return d;
-  }
-  [[nodiscard]] bool may_be_outside(const lowering::statement& s) const {
-    if (s.when_outside == lowering::outside::never || s.a.what != lowering::operand::kind::value || s.a.at.size() != 4) return false;
-    const auto& row = s.a.at[2];
-    std::int64_t least = value(row), most = least;
-    for (const auto& [variable, n] : loops_) {
-      const auto reach = checked::multiply(row.coefficient({symbol::kind::loop, variable}), n - 1);
-      (reach < 0 ? least : most) = checked::add(reach < 0 ? least : most, reach);
-    }
-    return least < 0 || most >= graph_.values()[compute_.accesses[s.a.index].value].sizes[2];
-  }
-
-  const Target& target_;
-  const program::geometry chip_;
-  const lowering::compute_graph& graph_;
-  const lowering::compute& compute_;
-  const box& lanes_;
-  std::vector<std::pair<std::uint32_t, std::int64_t>> loops_;  // variable, count
-};
 
 /// Elements of inputs or constants that the tiles read: the union of their boxes (of the first 256, which is fewer, never more).
 [[nodiscard]] inline std::int64_t elements_read(const lowering::compute_graph& g, const schedule::tile_graph& tiles, std::uint32_t value) {
@@ -189,62 +67,96 @@ class demand_counter {
   return elements;
 }
 
+/// Core and network time that flows by rendezvous take at least where each tile was placed.
+struct traffic {
+  std::vector<picoseconds> core;      ///< by core, sending and receiving
+  std::vector<picoseconds> receiver;  ///< by core: as receiver, beyond what one element takes
+  std::vector<picoseconds> outgoing;  ///< by core: on its way to other cores, where the target describes it
+  std::int64_t elements = 0;
+};
+
+/// A receiver is occupied from the sender's read to its own write (TIMING 7); a sender by its read; the data is then on the sender's switch.
+template <target::chip_target Target>
+[[nodiscard]] traffic traffic_of(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s) {
+  const program::geometry chip = t.chip();
+  traffic sum;
+  sum.core.assign(static_cast<std::size_t>(std::max<std::int64_t>(1, chip.core_count)), 0);
+  sum.receiver = sum.outgoing = sum.core;
+  const auto collected = s.steps.empty() ? schedule::collect_flows(g, s.graph, [&](std::uint32_t tile) { return s.place[tile].core; }).flows : std::vector<schedule::flow>{};
+  for (const auto& f : s.steps.empty() ? collected : s.flows) {
+    if (f.channel != schedule::no_channel) continue;  // through global memory: no core waits for another one
+    const auto from = s.place[f.producer].core, to = f.core;
+    const auto elements = element_count(f.what);
+    sum.elements = checked::add(sum.elements, elements);
+    const auto receive = std::max<picoseconds>(0, t.transfer_time(from, to, elements) - t.transfer_time(from, to, 1));
+    sum.receiver.at(to) = checked::add(sum.receiver.at(to), receive);
+    sum.core[to] = checked::add(sum.core[to], receive);
+    if constexpr (knows_memories<Target>) {
+      const auto& c = t.parameters().chip_config;
+      const double bytes = static_cast<double>(elements) * static_cast<double>(chip.element_bits) / 8;
+      sum.core.at(from) = checked::add(sum.core.at(from), port_time(c.core_config.local_memory_config, true, bytes));
+      const double flits = std::ceil(bytes / static_cast<double>(c.network_config.bus_width));
+      sum.outgoing[from] = checked::add(sum.outgoing[from], static_cast<picoseconds>(std::min(std::trunc(flits * t.flit_time(from, to)) * 1000, 1e17)));
+    }
+  }
+  return sum;
+}
+
 }  // namespace bounds_parts
 
-/// Lower bounds for one input of the decomposition that a compute graph is, from the target's own cost model:
+/// Lower bounds for one input, from the target's own cost model. For every program:
 ///
-/// - dense_matrix: all multiply-accumulates, with every cell of a core at work in every product: no strategy beats it
+/// - global_memory: what inputs and constants are read of once, and results written once, through the one port (a target
+///   that does not describe its port: as single accesses of one core)
+///
+/// `over_strategies`: bounds over all strategies, see report/strategies.hpp. Of the decomposition that the compute graph is:
+///
+/// - dense_matrix: the multiply-accumulates that it leaves to crossbars, with every cell of a core at work in every product: no arrangement beats it
 /// - matrix: all products, one at a time in each core (with more than one instruction in flight: one in each array group)
 /// - vector, copies: all instructions of that unit, spread over all cores; local_memory: its port, where the target describes it
 /// - work: all instructions, one at a time in each core (only with one instruction in flight)
-/// - global_memory: what inputs and constants are read of once, and results written once, through the one port (a target
-///   that does not describe its port: as single accesses of one core)
-/// - network: the busiest core's share of the transfers of this placement, beyond what a transfer of one element takes; 0 on one core
 /// - critical_path: the longest chain of tiles (of the size that the schedule has), as if every tile had a core of its own and
-///   nothing took time to cross the chip.
+///   nothing took time to cross the chip; not of the interval between inputs.
 ///
-/// `s`: with tiles; the network needs places too. Requires: what check_schedule asks for. Cost: O(tiles × statements + transfers).
-/// Source: BOUNDS.md.
+/// Of its placement, where `s` has places: network: what one core receives, or one core's switch carries; busiest_core: all tiles and
+/// transfers of one core, one after another (only with one instruction in flight).
+///
+/// Requires: what check_schedule asks for. Cost: O(tiles × statements + transfers). Source: BOUNDS.md.
 template <target::chip_target Target>
-[[nodiscard]] bounds lower_bounds(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s) {
+[[nodiscard]] bounds lower_bounds(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s, std::vector<bound> over_strategies = {}) {
   using namespace bounds_parts;
   const program::geometry chip = t.chip();
   const auto& tiles = s.graph.tiles;
-  bool one_in_flight = true;
-  if constexpr (knows_memories<Target>) one_in_flight = t.parameters().chip_config.core_config.rob_size <= 1;
+  const bool one_at_a_time = one_in_flight(t);
+  const bool placed = s.place.size() == tiles.size() && s.order.size() == tiles.size();
+  const auto cores = std::max<std::int64_t>(1, chip.core_count);
+  traffic moves;
+  if (placed) moves = traffic_of(t, g, s);
 
   // Demand of each unit, and the longest chain. Producers have lower numbers, since vertex order is topological.
   demand all;
   std::vector<picoseconds> finish(tiles.size(), 0);
   picoseconds path = 0;
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const demand d = demand_counter<Target>(t, g, g.at(tiles[i].compute), tiles[i].lanes).run();
+  for (std::uint32_t i = 0; i < tiles.size(); ++i) {
+    const demand d = demand_of(t, g, tiles[i]);
     all += d;
+    if (placed) moves.core.at(s.place[i].core) = checked::add(moves.core.at(s.place[i].core), d.serial());
     picoseconds start = 0;
     for (const auto p : s.graph.producers[i]) {
       ensure(p < i, "bounds: a tile reads from a later one");
       start = std::max(start, finish[p]);
     }
-    finish[i] = checked::add(start, one_in_flight ? d.serial() : std::max({d.vector, d.copies, d.longest}));
+    finish[i] = checked::add(start, one_at_a_time ? d.serial() : std::max({d.vector, d.copies, d.longest}));
     path = std::max(path, finish[i]);
   }
 
   bounds result;
-  const auto add = [&](const char* resource, picoseconds least, std::string of) { result.all.push_back({resource, least, std::move(of)}); };
-  const auto cores = std::max<std::int64_t>(1, chip.core_count);
+  using enum bound_scope;
+  const auto add = [&](const char* resource, picoseconds least, std::string of, bound_scope scope) { result.all.push_back({resource, least, std::move(of), scope}); };
   const auto spread = [&](picoseconds sum) { return sum / cores; };
   const std::string over = " over " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
   const double cells = static_cast<double>(chip.crossbar_rows) * static_cast<double>(chip.crossbars_per_core) * static_cast<double>(chip.weight_columns);
   const double dense = cells > 0 ? all.multiply_accumulates / cells * static_cast<double>(t.time(isa::opcode::mvmul, 1)) / static_cast<double>(cores) : 0;
-  add("dense_matrix", static_cast<picoseconds>(std::min(std::floor(dense), 9e18)),
-      std::to_string(static_cast<std::int64_t>(std::min(all.multiply_accumulates, 9e18))) + " multiply-accumulates, every cell of a core at once");
-  add("matrix", spread(one_in_flight ? all.matrix : all.matrix / std::max<std::int64_t>(1, chip.crossbars_per_core)),
-      std::to_string(all.products) + " products" + over + (one_in_flight ? "" : ", every array group at once"));
-  add("vector", spread(all.vector), "vector instructions" + over);
-  add("copies", spread(all.copies), "copies inside cores" + over);
-  if constexpr (knows_memories<Target>) add("local_memory", spread(all.local), "every byte read and written by kernels" + over);
-  if (one_in_flight) add("work", spread(all.serial()), "all instructions of kernels" + over);
-
   picoseconds global = 0;
   std::int64_t moved = 0;
   const auto access = [&](std::int64_t elements, bool store) {
@@ -260,38 +172,64 @@ template <target::chip_target Target>
     if (value.from != lowering::origin::computed) access(elements_read(g, s.graph, v), false);
     else if (value.result >= 0) access(element_count(value.sizes), true);
   }
-  add("global_memory", global, std::to_string(moved) + " elements through one port");
+  add("global_memory", global, std::to_string(moved) + " elements through one port", every_program);
+  for (auto& b : over_strategies) result.all.push_back(std::move(b));
 
-  picoseconds network = 0;
-  std::int64_t sent = 0;
-  if (s.place.size() == tiles.size() && s.order.size() == tiles.size()) {
-    std::vector<picoseconds> in(static_cast<std::size_t>(cores), 0), out(in);
-    const auto transfers = communication::collect_transfers(g, s);
-    for (std::size_t i = 0; i < tiles.size(); ++i)
-      for (const auto& x : transfers[i]) {
-        const auto from = s.place[i].core, to = x.core;
-        const auto elements = element_count(x.what);
-        const auto time = std::max<picoseconds>(0, t.transfer_time(from, to, elements) - t.transfer_time(from, to, 1));
-        out.at(from) = checked::add(out.at(from), time), in.at(to) = checked::add(in.at(to), time);
-        network = std::max({network, out[from], in[to]});
-        sent = checked::add(sent, elements);
-      }
+  add("dense_matrix", static_cast<picoseconds>(std::min(std::floor(dense), 9e18)),
+      std::to_string(static_cast<std::int64_t>(std::min(all.multiply_accumulates, 9e18))) + " multiply-accumulates, every cell of a core at once", decomposition);
+  add("matrix", spread(one_at_a_time ? all.matrix : all.matrix / std::max<std::int64_t>(1, chip.crossbars_per_core)),
+      std::to_string(all.products) + " products" + over + (one_at_a_time ? "" : ", every array group at once"), decomposition);
+  add("vector", spread(all.vector), "vector instructions" + over, decomposition);
+  add("copies", spread(all.copies), "copies inside cores" + over, decomposition);
+  if constexpr (knows_memories<Target>) add("local_memory", spread(all.local), "every byte read and written by kernels" + over, decomposition);
+  if (one_at_a_time) add("work", spread(all.serial()), "all instructions of kernels" + over, decomposition);
+  add("critical_path", path, "the longest chain of " + std::to_string(tiles.size()) + " tiles", decomposition);
+
+  if (placed) {
+    const auto most = [](const std::vector<picoseconds>& of) { return *std::max_element(of.begin(), of.end()); };
+    add("network", std::max(most(moves.receiver), most(moves.outgoing)), std::to_string(moves.elements) + " elements between cores", placement);
+    if (one_at_a_time) {
+      const auto busiest = std::max_element(moves.core.begin(), moves.core.end());
+      add("busiest_core", *busiest, "tiles and transfers of core " + std::to_string(busiest - moves.core.begin()), placement);
+    }
   }
-  add("network", network, std::to_string(sent) + " elements between cores, in this placement");
-  add("critical_path", path, "the longest chain of " + std::to_string(tiles.size()) + " tiles");
 
-  for (std::size_t i = 1; i < result.all.size(); ++i)
-    if (result.all[i].least > result.all[result.binding].least) result.binding = i;
+  for (std::size_t i = 1; i < result.all.size(); ++i) {
+    const auto& b = result.all[i];
+    if (b.least > result.all[result.tightest].least) result.tightest = i;
+    if (b.scope == placement) continue;
+    if (b.least > result.all[result.binding].least) result.binding = i;
+    if (b.resource != "critical_path" && b.least > result.all[result.steady].least) result.steady = i;
+  }
   result.predicted = s.predicted;
   return result;
 }
 
+/// One line: what was predicted or reached, how many times the largest bound that is, and what binds.
+[[nodiscard]] inline std::string bounds_line(const bounds& b) {
+  std::string text = "predicted " + microseconds(b.predicted) + " us, " + ratio(b.predicted, b.largest().least) + " times the bound (" + b.largest().resource + ", " +
+                     microseconds(b.largest().least) + " us)";
+  if (b.tightest != b.binding)
+    text += "; in this placement " + ratio(b.predicted, b.in_placement().least) + " times (" + b.in_placement().resource + ", " + microseconds(b.in_placement().least) + " us)";
+  return text;
+}
+
 /// The bounds as a table in text, with the one that binds, the prediction and the gap.
 [[nodiscard]] inline std::string bounds_report(const bounds& b) {
-  std::string text = "lower bounds for one input, microseconds\n\n";
-  for (std::size_t i = 0; i < b.all.size(); ++i)
-    text += left(b.all[i].resource, 15) + right(microseconds(b.all[i].least), 14) + (i == b.binding ? " *" : "  ") + " " + b.all[i].of + "\n";
-  text += "\nbinds: " + b.largest().resource + "\npredicted: " + microseconds(b.predicted) + ", " + ratio(b.predicted, b.largest().least) + " times the largest bound\n";
+  std::string text = "lower bounds for one input, microseconds\n";
+  constexpr const char* headings[] = {"of every program", "of every choice of strategies", "of this decomposition", "of this placement"};
+  for (std::size_t scope = 0; scope < std::size(headings); ++scope) {
+    bool any = false;
+    for (std::size_t i = 0; i < b.all.size(); ++i) {
+      if (static_cast<std::size_t>(b.all[i].scope) != scope) continue;
+      if (!std::exchange(any, true)) text += std::string("\n") + headings[scope] + "\n";
+      text += "  " + left(b.all[i].resource, 15) + right(microseconds(b.all[i].least), 14) + (i == b.binding ? " *" : "  ") + " " + b.all[i].of + "\n";
+    }
+  }
+  text += "\nbinds: " + b.largest().resource + "\npredicted: " + microseconds(b.predicted) + ", " + ratio(b.predicted, b.largest().least) + " times the largest bound of every placement\n";
+  if (b.tightest != b.binding)
+    text += "in this placement: " + b.in_placement().resource + ", " + ratio(b.predicted, b.in_placement().least) + " times\n";
+  text += "between inputs: at least " + microseconds(b.of_interval().least) + ", by " + b.of_interval().resource + "\n";
   return text;
 }
 

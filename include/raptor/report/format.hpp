@@ -11,18 +11,18 @@
 namespace raptor::report {
 
 /// Picoseconds as microseconds with three digits: "17.400".
-[[nodiscard]] inline std::string microseconds(std::int64_t picoseconds) {
-  const bool negative = picoseconds < 0;
-  const std::uint64_t bits = static_cast<std::uint64_t>(picoseconds), magnitude = negative ? 0 - bits : bits;
+[[nodiscard]] inline std::string microseconds(std::int64_t time) {
+  const bool negative = time < 0;
+  const std::uint64_t bits = static_cast<std::uint64_t>(time), magnitude = negative ? 0 - bits : bits;
   const std::uint64_t nanoseconds = magnitude / 1000 + (magnitude % 1000 >= 500 ? 1 : 0);
   std::string fraction = std::to_string(nanoseconds % 1000);
   fraction.insert(0, 3 - fraction.size(), '0');
   return (negative ? "-" : "") + std::to_string(nanoseconds / 1000) + "." + fraction;
 }
 /// The same for a cost that need not be a whole number; "unknown" where it is none.
-[[nodiscard]] inline std::string microseconds(double picoseconds) {
-  if (!std::isfinite(picoseconds) || std::abs(picoseconds) > 9e18) return "unknown";
-  return microseconds(static_cast<std::int64_t>(std::llround(picoseconds)));
+[[nodiscard]] inline std::string microseconds(double time) {
+  if (!std::isfinite(time) || std::abs(time) > 9e18) return "unknown";
+  return microseconds(static_cast<std::int64_t>(std::llround(time)));
 }
 /// a / b with two digits: "1.37"; "-" where b is not positive.
 [[nodiscard]] inline std::string ratio(std::int64_t a, std::int64_t b) {

@@ -94,10 +94,7 @@ template <target::chip_target Target>
   }
   text += "\ninterval: a stage alone, were the others infinitely fast\n";
   text += "from output to output: " + ns(p.interval) + " ns";
-  const bound* largest = nullptr;  // the critical path bounds the time of one input, not the rate
-  for (const auto& x : b.all)
-    if (std::string_view(x.resource) != "critical_path" && (largest == nullptr || x.least > largest->least)) largest = &x;
-  if (largest != nullptr) text += ", " + ratio(p.interval, largest->least) + " times the bound of the chip (" + largest->resource + ")";
+  if (!b.all.empty()) text += ", " + ratio(p.interval, b.of_interval().least) + " times the bound of the chip (" + b.of_interval().resource + ")";
   text += "\n";
   if (!p.stages.empty()) {
     const bool memory = p.global_memory >= p.stages[slowest].interval;

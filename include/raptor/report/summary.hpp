@@ -41,7 +41,8 @@ struct summary_header {
 ///
 /// - `operators`: a row a compute: name, operator, strategy, lanes, tiles, copies, cores, crossbars (of one copy), predicted start,
 ///   finish and busy time in picoseconds
-/// - `bounds`: every lower bound in picoseconds, the one that binds, and how many times it the prediction is
+/// - `bounds`: every lower bound in picoseconds, the one that binds whatever the placement, and how many times it the prediction is; the same in
+///   this placement; what the interval between inputs is at least
 /// with_memory adds `memory` once there is an image.
 /// Errors: none for any text (bytes that are no UTF-8 are replaced). Cost: O(computes + tiles · log + cores).
 [[nodiscard]] inline std::string summary(const summary_header& header, const lowering::compute_graph& g, const schedule::schedule& s,
@@ -82,8 +83,13 @@ struct summary_header {
 
   json least = json::object();
   for (const auto& x : b.all) least[x.resource] = x.least;
-  root["bounds"] = {{"least_ps", std::move(least)}, {"binding", b.all.empty() ? "" : b.largest().resource},
-                    {"predicted_over_bound", b.all.empty() ? "-" : ratio(b.predicted, b.largest().least)}};
+  root["bounds"] = {{"least_ps", std::move(least)}};
+  if (!b.all.empty()) {
+    root["bounds"]["binding"] = b.largest().resource;
+    root["bounds"]["predicted_over_bound"] = ratio(b.predicted, b.largest().least);
+    root["bounds"]["in_placement"] = {{"binding", b.in_placement().resource}, {"predicted_over_bound", ratio(b.predicted, b.in_placement().least)}};
+    root["bounds"]["between_inputs"] = {{"binding", b.of_interval().resource}, {"least_ps", b.of_interval().least}};
+  }
   return root.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "raptor/communication/accumulation.hpp"
+#include "raptor/lowering/convolution_strategies.hpp"
+#include "raptor/lowering/lower.hpp"
+#include "raptor/report/bounds.hpp"
+#include "raptor/report/demand.hpp"
+#include "raptor/schedule/copies.hpp"
+
+/// What every strategy would make of a convolution: for explanations, and for the bounds over all strategies.
+namespace raptor::report {
+
+/// A convolution under one strategy, as that strategy lowers it, partial sums over several cores included.
+struct strategy_work {
+  std::string name;
+  std::string refused;         ///< why it does not apply; empty: it does
+  double cost = 0;             ///< by which strategies compete: picoseconds of one core, with what its crossbars are worth
+  demand work;                 ///< of all tiles
+  std::int64_t crossbars = 0;  ///< of one copy
+};
+
+/// The strategies of a model's convolutions, made when they are asked for and once for convolutions that are alike. Refers to all that it is given.
+template <target::chip_target Target, class Strategies>
+class strategy_table {
+ public:
+  strategy_table(const Target& t, const model::graph& g, const layout::plan& plan, const lowering::lowered& lowered, const Strategies& strategies)
+      : target_(t), chip_(t.chip()), model_(g), plan_(plan), lowered_(lowered), strategies_(strategies) {}
+
+  /// A row a strategy, in the order of the list; none where the node has no output elements.
+  /// Requires: a convolution that was lowered. Cost: that of lowering it by each strategy and of counting its tiles.
+  [[nodiscard]] const std::vector<strategy_work>& of(model::vertex v) {
+    const auto& n = model_.at(v);
+    const auto s = lowering::shape_of(model_, v);
+    const bool bias = n.inputs.size() > 2 && n.inputs[2].valid();
+    const auto& x = n.inputs[0];
+    const auto [known, fresh] = rows_.try_emplace(
+        key{s, plan_.chosen.at(v).operands[0], plan_.chosen[v].result, layout::layout_of(model_, plan_, x), model_.producer(x) == model::graph::no_vertex, bias});
+    if (fresh && s.positions() > 0 && s.out_channels > 0)
+      std::apply([&](const auto&... strategy) { (known->second.push_back(row(strategy, v, s)), ...); }, strategies_);
+    return known->second;
+  }
+
+ private:
+  using key = std::tuple<lowering::convolution_shape, layout::physical, layout::physical, layout::physical, bool, bool>;
+
+  template <class Strategy>
+  [[nodiscard]] strategy_work row(const Strategy& strategy, model::vertex v, const lowering::convolution_shape& s) const {
+    strategy_work r;
+    r.name = strategy.name;
+    if (auto reason = strategy.refuses(s, chip_, lowered_.options)) {
+      r.refused = *std::move(reason);
+      return r;
+    }
+    lowering::compute_graph alone;
+    lowering::context c(model_, plan_, chip_, lowered_.options,
+                        [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); }, alone);
+    c.price = lowered_.price;
+    try {
+      strategy.lower(c, v);
+    } catch (const error& e) {
+      if (e.code() != error_code::unsupported && e.code() != error_code::capacity) throw;
+      r.refused = e.what();
+      return r;
+    }
+    r.cost = strategy.cost(s, c);
+    const auto summed = communication::chain_accumulation{}(alone);
+    const auto tiles = schedule::make_tiles(target_, summed);
+    for (const auto& tile : tiles.tiles) r.work += demand_of(target_, summed, tile);
+    r.crossbars = schedule::total_crossbars(summed, chip_);
+    return r;
+  }
+
+  const Target& target_;
+  const program::geometry chip_;
+  const model::graph& model_;
+  const layout::plan& plan_;
+  const lowering::lowered& lowered_;
+  const Strategies& strategies_;
+  std::map<key, std::vector<strategy_work>> rows_;
+};
+
+/// What the computes of each node of the model ask for, by vertex; computes of no node are not counted. Cost: O(tiles × statements).
+template <target::chip_target Target>
+[[nodiscard]] std::vector<demand> demand_by_node(const Target& t, const model::graph& model, const lowering::compute_graph& g, const schedule::tile_graph& tiles) {
+  std::vector<demand> sum(model.node_count());
+  for (const auto& tile : tiles.tiles)
+    if (const auto node = g.at(tile.compute).node; node < sum.size()) sum[node] += demand_of(t, g, tile);
+  return sum;
+}
+
+/// Lower bounds over the strategies, for lower_bounds: every convolution by the strategy that asks least for it, the others as they are.
+///
+/// - best_matrix: all products, as `matrix`
+/// - best_work: all instructions, as `work` (only with one instruction in flight)
+///
+/// They hold for every choice of strategies as these lower a convolution at the prices of this compilation, and for what was chosen; they
+/// disregard how many crossbars that takes. Cost: that of the table.
+template <target::chip_target Target, class Strategies>
+[[nodiscard]] std::vector<bound> strategy_bounds(const Target& t, strategy_table<Target, Strategies>& table, const model::graph& model, const lowering::lowered& lowered,
+                                                 const lowering::compute_graph& g, const schedule::tile_graph& tiles) {
+  const auto actual = demand_by_node(t, model, g, tiles);
+  demand all;
+  for (const auto& tile : tiles.tiles) all += demand_of(t, g, tile);
+  picoseconds matrix = all.matrix, work = all.serial();
+  std::map<std::string, std::size_t> by_matrix, by_work;
+  for (const auto& choice : lowered.convolutions) {
+    const demand& own = actual.at(choice.node);
+    const std::string *least = &choice.strategy, *shortest = &choice.strategy;
+    picoseconds fewest = own.matrix, quickest = own.serial();
+    for (const auto& s : table.of(choice.node)) {
+      if (!s.refused.empty()) continue;
+      if (s.work.matrix < fewest) fewest = s.work.matrix, least = &s.name;
+      if (s.work.serial() < quickest) quickest = s.work.serial(), shortest = &s.name;
+    }
+    matrix -= own.matrix - fewest, work -= own.serial() - quickest;
+    ++by_matrix[*least], ++by_work[*shortest];
+  }
+  const auto list = [](const std::map<std::string, std::size_t>& counts) {
+    std::string text;
+    for (const auto& [name, count] : counts)
+      if (!name.empty()) text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
+    return text.empty() ? std::string("no convolutions") : "convolutions by " + text;
+  };
+  const auto chip = program::geometry(t.chip());
+  const auto cores = std::max<std::int64_t>(1, chip.core_count);
+  std::vector<bound> result;
+  if (one_in_flight(t)) {
+    result.push_back({"best_matrix", matrix / cores, list(by_matrix), bound_scope::strategies});
+    result.push_back({"best_work", work / cores, list(by_work), bound_scope::strategies});
+  } else {
+    result.push_back({"best_matrix", matrix / std::max<std::int64_t>(1, chip.crossbars_per_core) / cores, list(by_matrix), bound_scope::strategies});
+  }
+  return result;
+}
+
+}  // namespace raptor::report
