@@ -34,7 +34,8 @@ std::map<std::string, std::string> snapshot(const fs::path& directory) {
 std::vector<emit::extra_file> reports(const tools::loaded_model& m, const compilation& c, const tools::compile_options& options) {
   tools::report_options wanted;
   wanted.dataflow = "all";
-  return tools::make_reports(c, m.canonical, tools::make_target(options), options, wanted);
+  const auto chip = tools::make_target(options);
+  return tools::make_reports(c, m.canonical, chip, options, wanted, tools::bounds_of(c, m.canonical, chip));
 }
 void write_artifact(const tools::loaded_model& m, const tools::compile_options& options, const fs::path& directory, bool json = false) {
   const auto c = compile(m, options);
