@@ -66,6 +66,19 @@ struct by_objective {
   [[nodiscard]] schedule::picoseconds operator()(const schedule::schedule& s) const { return stream ? schedule::predicted_interval{cores}(s) : s.predicted; }
 };
 
+/// Are the best candidates timed by the exact model instead of the prediction? It needs a hardware file.
+bool judged_exactly(const compile_options& options) { return !options.target_configuration.empty() && (options.effort > 1 || options.goal == objective::energy); }
+/// How many of them.
+std::size_t exact_candidates(const compile_options& options) { return options.goal == objective::energy ? 8 : options.effort > 2 ? 6 : 3; }
+/// What the objective makes of the exact time and energy: less is better. Programs that the timing model refuses keep their order.
+double exact_worth(const compilation& c, const compile_options& options) {
+  constexpr int intervals = 40;  // that a stream is timed for
+  const auto time = time_image(c.image, options.target_configuration, streams(options) ? intervals * static_cast<double>(c.worth) * 1e-9 : 0);
+  if (!time.skipped.empty()) return 0;
+  if (options.goal == objective::energy) return time.energy_pj;
+  return streams(options) ? -time.samples_per_second : time.latency_ms;
+}
+
 /// Synchronization policy of the tools: none for one input at a time; for streams what their channels and inputs need.
 struct by_use {
   bool stream = false, planned = true;
@@ -152,27 +165,51 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   // The best predicted first; where it turns out not to fit (local memory is known last), the next best.
   const auto variants = variants_of(options);
   if (variants.size() == 1) return compile(variants[0]);
+  struct candidate {
+    compilation made;
+    std::size_t variant = 0;
+  };
+  std::vector<candidate> kept;  // the best ones, ascending
   std::vector<std::pair<schedule::picoseconds, std::size_t>> ranking;
-  compilation best;
+  const auto most = judged_exactly(options) ? exact_candidates(options) : std::size_t{1};
   const auto until = std::min(options.last, stage::scheduled);
   for (std::size_t i = 0; i < variants.size(); ++i) {
     try {
       auto c = with_compiler(variants[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
-      const bool better = std::all_of(ranking.begin(), ranking.end(), [&](const auto& r) { return c.worth < r.first; });
       ranking.emplace_back(c.worth, i);
-      if (better) best = std::move(c);
+      const auto at = std::find_if(kept.begin(), kept.end(), [&](const candidate& k) { return c.worth < k.made.worth; });
+      kept.insert(at, {std::move(c), i});
+      if (kept.size() > most) kept.pop_back();
     } catch (const error& e) {
       if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
     }
   }
   if (ranking.empty()) return compile(variants.back());
-  std::sort(ranking.begin(), ranking.end());
+  std::stable_sort(ranking.begin(), ranking.end());
+  if (most > 1) {  // the timing model has the last word
+    std::vector<std::pair<double, std::size_t>> exact;
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      try {
+        auto complete = with_compiler(variants[kept[k].variant], [&](const auto& compiler) { return compiler.complete(kept[k].made, stage::image, nothing); });
+        exact.emplace_back(exact_worth(complete, options), k);
+      } catch (const error& e) {
+        if (e.code() != error_code::capacity) throw;
+      }
+    }
+    std::stable_sort(exact.begin(), exact.end());
+    std::vector<std::pair<schedule::picoseconds, std::size_t>> first;
+    for (const auto& [worth, k] : exact) first.emplace_back(ranking.front().first, kept[k].variant);
+    for (const auto& r : ranking)
+      if (std::none_of(first.begin(), first.end(), [&](const auto& f) { return f.second == r.second; })) first.push_back(r);
+    ranking = std::move(first);
+  }
   for (std::size_t k = 0; k < ranking.size(); ++k) {
+    const auto known = std::find_if(kept.begin(), kept.end(), [&](const candidate& c) { return c.variant == ranking[k].second; });
     const auto& v = variants[ranking[k].second];
     try {
-      if (k > 0) return compile(v);
-      for (auto s = stage::planned; s <= until; s = static_cast<stage>(static_cast<int>(s) + 1)) watch(s, best);
-      return with_compiler(v, [&](const auto& compiler) { return compiler.complete(std::move(best), options.last, watch); });
+      if (known == kept.end()) return compile(v);
+      for (auto s = stage::planned; s <= until; s = static_cast<stage>(static_cast<int>(s) + 1)) watch(s, known->made);
+      return with_compiler(v, [&](const auto& compiler) { return compiler.complete(std::move(known->made), options.last, watch); });
     } catch (const error& e) {
       if (e.code() != error_code::capacity || k + 1 == ranking.size()) throw;
     }

@@ -109,6 +109,8 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.restart = tools::parse_restart(line.get<std::string>("pipeline-restart"));
   options.synchronization = !line.has("pim-disable-synchronization");
   options.goal = tools::parse_objective(line.get<std::string>("objective"));
+  if (options.goal == tools::objective::energy && options.target_configuration.empty())
+    throw tools::usage_error("--objective=energy needs --pim-target-config: what instructions cost is said there");
   options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   const int stops = static_cast<int>(line.has("EmitSpatial")) + static_cast<int>(line.has("EmitPim")) + static_cast<int>(line.has("EmitPimBufferized")) +

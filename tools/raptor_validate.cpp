@@ -234,6 +234,8 @@ int run(const tools::command_line& line) {
   options.channels = tools::parse_channels(line.get<std::string>("pipeline-channels"));
   options.restart = tools::parse_restart(line.get<std::string>("pipeline-restart"));
   options.goal = tools::parse_objective(line.get<std::string>("objective"));
+  if (options.goal == tools::objective::energy && options.target_configuration.empty())
+    throw tools::usage_error("--objective=energy needs --pim-target-config: what instructions cost is said there");
   if (!(line.get<double>("sim-time") > 0)) throw tools::usage_error("--sim-time must be positive");
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
   options.lowering.convolution = line.get<std::string>("pim-conv-lowering");

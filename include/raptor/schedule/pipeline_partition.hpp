@@ -69,7 +69,7 @@ struct stage_units {
 /// Partition policy for pipelines: cuts the compute graph into stages and divides the cores among them.
 ///
 /// The operations are brought into one topological order, by when a schedule without stages would do them, and cut into `stages` runs: once
-/// into runs of equal work, once into runs of equal time in that schedule. A stage gets cores in proportion to its work, at least as many
+/// into runs of equal work, once into runs of equal time in that schedule, and where no such cut fits, of equal weights. A stage gets cores in proportion to its work, at least as many
 /// as its weights need. Every cut is a candidate; `rebalance` moves cores from stages that wait to the one that takes longest, as predicted for
 /// a finished schedule. A graph with fewer operations than stages gets as many stages as it has operations.
 ///
@@ -86,7 +86,11 @@ struct pipeline_partition {
     const auto n = units.members.size();
     const auto tiles = make_tiles(t, g);
     // When a schedule without stages does what: the middle of each unit.
-    std::vector<double> work(n, 0), middle(n, 0);
+    std::vector<double> work(n, 0), middle(n, 0), held(n, 0);  // held: crossbars
+    const auto head = family_heads(g);
+    for (std::size_t u = 0; u < n; ++u)
+      for (const auto v : units.members[u])
+        if (head[v] == v) held[u] += static_cast<double>(crossbars_of(g.at(v), t.chip()));
     for (std::size_t u = 0; u < n; ++u)
       for (const auto v : units.members[u]) work[u] += static_cast<double>(std::max<picoseconds>(1, work_of(t, g.at(v), tiles, v)));
     const auto times = times_of(t, g, tiles);
@@ -114,9 +118,13 @@ struct pipeline_partition {
         latest = now;
       }
       const auto sum = [](const std::vector<double>& x) { return std::max(1.0, std::accumulate(x.begin(), x.end(), 0.0)); };
-      for (const double by_time : {0.0, 1.0, 0.5}) {
+      const auto before = plans.size();
+      enum class cut_by { equal_work, equal_time, equal_both, equal_weights };
+      for (const auto by : {cut_by::equal_work, cut_by::equal_time, cut_by::equal_both, cut_by::equal_weights}) {
+        if (by == cut_by::equal_weights && plans.size() > before) break;  // where no other cut fits
+        const double by_time = by == cut_by::equal_time ? 1.0 : by == cut_by::equal_both ? 0.5 : 0.0;
         std::vector<double> measure(n);
-        for (std::size_t u = 0; u < n; ++u) measure[u] = (1 - by_time) * work[u] / sum(work) + by_time * spread[u] / sum(spread);
+        for (std::size_t u = 0; u < n; ++u) measure[u] = by == cut_by::equal_weights ? held[u] : (1 - by_time) * work[u] / sum(work) + by_time * spread[u] / sum(spread);
         const auto of_unit = cut(order, measure, static_cast<std::uint32_t>(stages));
         stage_plan plan;
         std::vector<double> load(static_cast<std::size_t>(stages), 0);
