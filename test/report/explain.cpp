@@ -111,7 +111,8 @@ TEST_CASE("strategies as they lower a convolution") {
       CHECK(s.cost == choice.cost);
       CHECK(s.work.products == actual.at(v).products);
       CHECK(s.work.matrix == actual.at(v).matrix);
-      CHECK(s.work.serial() == actual.at(v).serial());
+      CHECK(s.work.copies == actual.at(v).copies);
+      CHECK(s.work.serial() <= actual.at(v).serial());  // where the relu was merged into it
     }
   }
   // Windows that share pixels: fewer products than one a window.
