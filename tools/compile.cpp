@@ -151,7 +151,10 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     schedule::rendezvous_order order;
     order.stages_by_memory = v.by_memory;
     if (streams(options)) order.rounds = 3;
-    const auto policies = default_policies() | with<replication_slot>(copies) | with<order_slot>(order) |
+    std::vector<double> paces{0.1};
+    if (streams(options)) paces = {0.0};
+    else if (options.effort > 0) paces = {0.1, 0.05, 0.0};
+    const auto policies = default_policies() | with<replication_slot>(copies) | with<order_slot>(schedule::paced_order{order, paces}) |
                           with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
                           with<sync_slot>(by_use{streams(options), options.synchronization, options.restart}) |
                           with<evaluator_slot>(by_objective{streams(options), chip.chip().core_count});

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <optional>
 #include <set>
 
 #include "tiled_networks.hpp"
@@ -22,21 +24,24 @@ picoseconds flow_time(const Target& t, const lowering::compute_graph& g, const s
 }
 
 /// Does an order do everything once, each thing after what it needs, and do its predicted times leave every core one activity at a time?
+/// Returns how many tiles begin before their producers are done.
 template <class Target>
-void check_order(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s, picoseconds atom) {
+std::size_t check_order(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s, picoseconds atom) {
   const auto& tiles = s.graph.tiles;
   const auto cores = t.chip().core_count;
   schedule::check_schedule(s, cores);
   const auto flows = schedule::collect_flows(g, s.graph, [&](std::uint32_t tile) { return s.place[tile].core; });
   CHECK(s.flows == flows.flows);
-  std::vector<std::set<std::uint32_t>> local(tiles.size());
+  std::vector<std::map<std::uint32_t, std::uint32_t>> local(tiles.size()), remote(tiles.size());  // what each tile waits for, and the item that needs it
   for (std::uint32_t i = 0; i < tiles.size(); ++i)
-    for (const auto p : s.graph.producers[i])
-      if (s.place[p].core == s.place[i].core) local[i].insert(p);
+    for (const auto& r : flows.local_readers[i]) local[r.tile][i] = r.item;
+  for (std::uint32_t f = 0; f < flows.flows.size(); ++f)
+    for (const auto& r : flows.readers[f]) remote[r.tile][f] = r.item;
 
   std::vector<cursor> done(tiles.size());
   std::vector<std::size_t> parts(tiles.size(), 0);
-  std::vector<bool> complete(tiles.size(), false), moved(s.flows.size(), false);
+  std::vector<bool> complete(tiles.size(), false), moved(s.flows.size(), false), started(tiles.size(), false);
+  std::size_t early = 0;  // tiles that begin before all their inputs are there
   // The cores do their own steps as early as they can, in this order; the prediction, in which they may wait, is never earlier.
   std::vector<picoseconds> clock(static_cast<std::size_t>(cores), 0);
   std::vector<std::set<std::uint32_t>> open(static_cast<std::size_t>(cores));  // computes in the middle of a tile
@@ -56,14 +61,21 @@ void check_order(const Target& t, const lowering::compute_graph& g, const schedu
     REQUIRE(i < tiles.size());
     const auto& c = g.at(tiles[i].compute);
     const auto core = s.place[i].core;
-    const auto expected = schedule::atoms_of(t, c, tiles[i].lanes, atom);
+    const auto expected = schedule::atoms_of(t, c, tiles[i].lanes, atom, schedule::late_items(c, g.values()));
     REQUIRE(parts[i] < expected.size());
     CHECK(x.begin == done[i]);
     CHECK(x.end == expected[parts[i]].end);
+    for (const auto& [p, item] : local[i]) CHECK((complete[p] || x.end <= cursor{item, 0}));
+    for (const auto& [f, item] : remote[i]) CHECK((moved[f] || x.end <= cursor{item, 0}));
     if (parts[i] == 0) {
       begun.push_back(i);
-      for (const auto p : local[i]) CHECK(complete[p]);
-      for (const auto f : flows.of_tile[i]) CHECK(moved[f]);
+      started[i] = true;
+      bool all = true;
+      for (const auto p : s.graph.producers[i]) {
+        CHECK(started[p]);
+        all = all && complete[p];
+      }
+      early += !all;
       CHECK(open[core].insert(tiles[i].compute).second);  // tiles of one compute share their scratch
       CHECK(s.place[i].start >= clock[core]);
     }
@@ -84,12 +96,13 @@ void check_order(const Target& t, const lowering::compute_graph& g, const schedu
     last = std::max(last, s.place[i].finish);
   }
   CHECK(s.predicted == last);
+  return early;
 }
 
 }  // namespace
 
 TEST_CASE("random networks on random cores: the order is complete, possible, predicted and repeatable") {
-  std::size_t paused = 0, transfers = 0;
+  std::size_t paused = 0, transfers = 0, early = 0;
   for (std::uint32_t seed = 0; seed < 120; ++seed) {
     CAPTURE(seed);
     const auto g = layered_network(seed, 3 + seed % 6);
@@ -97,9 +110,10 @@ TEST_CASE("random networks on random cores: the order is complete, possible, pre
     for (const picoseconds atom : {1, 2000, 1'000'000'000}) {
       CAPTURE(atom);
       auto s = scattered(t, g, seed * 7 + 1);
-      const schedule::rendezvous_order order{atom};
+      schedule::rendezvous_order order{atom};
+      order.pace = seed % 3 * 0.1;
       order(t, g, s);
-      check_order(t, g, s, atom);
+      early += check_order(t, g, s, atom);
       paused += s.steps.size() - s.flows.size() - s.order.size();
       transfers += s.flows.size();
       auto again = scattered(t, g, seed * 7 + 1);
@@ -121,6 +135,7 @@ TEST_CASE("random networks on random cores: the order is complete, possible, pre
   }
   CHECK(paused > 1000);
   CHECK(transfers > 1000);
+  CHECK(early > 100);
 }
 
 TEST_CASE("what is produced is sent before the producer goes on, which pauses for transfers") {
@@ -144,7 +159,7 @@ TEST_CASE("what is produced is sent before the producer goes on, which pauses fo
   s.place.resize(5);
   s.place[2].core = 1;
   schedule::rendezvous_order{300}(round_target{}, g, s);
-  check_order(round_target{}, g, s, 300);
+  static_cast<void>(check_order(round_target{}, g, s, 300));
   // a has the longest way to the end: itself, y, w and two transfers. Then b in parts of 300, until y is done in the middle of one.
   CHECK(s.place[0].finish == 200);
   CHECK(s.place[2].start == 252);
@@ -159,4 +174,52 @@ TEST_CASE("what is produced is sent before the producer goes on, which pauses fo
     if (x.what == schedule::step::kind::transfer) seen.push_back(100 + x.index);
     else if (x.index != 2 && (seen.empty() || seen.back() != x.index)) seen.push_back(x.index);
   CHECK(seen == std::vector<std::uint32_t>{0, 100, 1, 101, 1, 4, 3});
+}
+
+TEST_CASE("a tile begins before its last inputs are there, and the first rows go first where the pace asks for it") {
+  using namespace lowering;
+  compute_graph g;
+  const auto image = [&](const char* name, std::int64_t rows) { return g.add_value({name, {1, 4, rows, 8}, layout::physical::nhwc_row_strip, origin::computed, {}}); };
+  const auto a = image("a", 1), b = image("b", 1), y = image("y", 1);
+  // Each works for a while; b and y then add what the one before sends.
+  const auto compute = [&](const char* name, std::optional<std::uint32_t> from, std::uint32_t to, std::int64_t iterations) {
+    kernel_builder k(name, {1, 1});
+    const auto t = k.scratch("t", 100);
+    k.loop(iterations, [&](const affine&) { k.fill(k.in(t), 0, 90); });
+    const auto out = k.writes(to, {0, 0, 0, 0}, {1, 4, 1, 8});
+    if (from) {
+      const auto in = k.reads(*from, {0, 0, 0, 0}, {1, 4, 1, 8});
+      k.copy(k.at(out, {0, 0, 0, 0}), k.at(in, {0, 0, 0, 0}), 32);
+    }
+    g.add_compute(k.take());
+  };
+  compute("a", {}, a, 20), compute("b", a, b, 20), compute("y", b, y, 20);
+  CHECK(schedule::late_items(g.at(0), g.values()).empty());
+  CHECK(schedule::late_items(g.at(2), g.values()) == std::vector<std::uint32_t>{1});
+  schedule::schedule s;
+  s.graph = schedule::make_tiles(round_target{}, g, {1'000'000, 256});
+  s.place.resize(3);
+  s.place[1].core = 1, s.place[2].core = 2;
+  schedule::rendezvous_order{1'000'000}(round_target{}, g, s);
+  CHECK(check_order(round_target{}, g, s, 1'000'000) == 2);
+  for (const auto& p : s.place) CHECK(p.start == 0);
+  const auto copy = round_target{}.time(isa::opcode::lmv, 32), flow = flow_time(round_target{}, g, s, s.flows[0]);
+  CHECK(s.predicted == 2000 + 2 * (flow + copy));
+}
+
+TEST_CASE("paces: the first one of least predicted time") {
+  const uneven_target t{3};
+  const auto g = layered_network(5, 6);
+  std::vector<picoseconds> times;
+  for (const double pace : {0.0, 0.2, 0.5}) {
+    auto s = scattered(t, g, 9);
+    schedule::rendezvous_order order{2000};
+    order.pace = pace;
+    order(t, g, s);
+    times.push_back(s.predicted);
+  }
+  auto s = scattered(t, g, 9);
+  schedule::paced_order{schedule::rendezvous_order{2000}, {0.0, 0.2, 0.5}}(t, g, s);
+  CHECK(s.predicted == *std::min_element(times.begin(), times.end()));
+  static_cast<void>(check_order(t, g, s, 2000));
 }

@@ -33,6 +33,13 @@ TEST_CASE("parts of a body by hand") {
   CHECK(parts(150) == expected{{1, 5, 15 + 5 * 30}, {2, 0, 5 * 30}, {4, 0, 110}});
   CHECK(parts(1).size() == 12);
   CHECK(parts(1).back() == std::tuple(4U, std::int64_t{0}, schedule::picoseconds{110}));
+  // Stops cut where the body has begun to take time.
+  const std::vector<std::uint32_t> stops{0, 1, 3};
+  std::vector<std::tuple<std::uint32_t, std::int64_t, schedule::picoseconds>> stopped;
+  for (const auto& a : schedule::atoms_of(round_target{}, c, {{0, 1}, {0, 1}}, 1'000'000, stops)) stopped.emplace_back(a.end.item, a.end.iteration, a.time);
+  CHECK(stopped == expected{{1, 0, 15}, {3, 0, 300}, {4, 0, 110}});
+  const auto cut = schedule::atoms_of(round_target{}, c, {{0, 1}, {0, 1}}, 1'000'000, stops);
+  for (const auto& [item, part] : std::map<std::uint32_t, std::uint32_t>{{0, 0}, {1, 1}, {2, 1}, {3, 2}}) CHECK(schedule::part_of(cut, item) == part);
   // Loops without iterations are no parts of their own.
   lowering::kernel_builder idle("i", {1, 8});
   const auto u = idle.scratch("t", 100);
@@ -109,13 +116,25 @@ TEST_CASE("flows: each producer, core and value once; the hull of what is read")
     REQUIRE(list.of_tile.size() == s.graph.tiles.size());
     std::size_t f = 0;
     std::vector<std::set<std::uint32_t>> waits(s.graph.tiles.size());
+    REQUIRE(list.readers.size() == list.flows.size());
     for (const auto& [key, need] : needed) {  // by producer, core, value
       CHECK(list.flows[f] == schedule::flow{std::get<0>(key), std::get<2>(key), std::get<1>(key), need.first});
       for (const auto tile : need.second) waits[tile].insert(static_cast<std::uint32_t>(f));
+      std::set<std::uint32_t> readers;
+      for (const auto& r : list.readers[f]) readers.insert(r.tile);
+      CHECK(readers == need.second);
+      CHECK(readers.size() == list.readers[f].size());
       shared += need.second.size() > 1;
       ++f;
     }
     for (std::size_t i = 0; i < waits.size(); ++i) CHECK(list.of_tile[i] == std::vector<std::uint32_t>(waits[i].begin(), waits[i].end()));
+    // Every producer that is not remote has its readers on the same core.
+    for (std::uint32_t p = 0; p < s.graph.tiles.size(); ++p)
+      for (const auto& r : list.local_readers[p]) {
+        CHECK(core(p) == core(r.tile));
+        CHECK(std::count(s.graph.producers[r.tile].begin(), s.graph.producers[r.tile].end(), p) == 1);
+        CHECK(schedule::first_items(g.at(s.graph.tiles[r.tile].compute)).size() == g.at(s.graph.tiles[r.tile].compute).accesses.size());
+      }
     // On one core nothing flows.
     CHECK(schedule::collect_flows(g, s.graph, [](std::uint32_t) { return 0U; }).flows.empty());
   }

@@ -19,7 +19,10 @@ namespace raptor::schedule {
 ///
 /// A tile may pause between its parts (`atom`) for transfers and for tiles of other computes. What is produced is sent as soon as the receiver
 /// ends its part; the sender waits meanwhile, or does a part that fits. Among tiles and transfers the one with the longest path to the
-/// end goes first; a path counts the tiles of the same compute that the same core still has to do.
+/// end goes first; a path counts the tiles of the same compute that the same core still has to do. `pace` favours the first rows of all computes.
+///
+/// A tile begins before everything that it reads is there, where what comes first in its body needs only what is there and the tiles that
+/// make the rest have begun: partial sums and residuals meet products that are done. Such waits end, because tiles wait for begun ones only.
 ///
 /// What goes from stage to stage can go through global memory instead: then the sender stores it once, and each receiver loads its part when it
 /// has time; the one port of the global memory is a resource of its own.
@@ -32,6 +35,7 @@ struct rendezvous_order {
   picoseconds atom = 5'000'000;  ///< of a part, about
   bool stages_by_memory = false;  ///< from stage to stage through global memory, not by rendezvous
   int rounds = 1;  ///< inputs that follow one another in the simulation; the order is that of the last one, when all stages are busy
+  double pace = 0;  ///< by which share of the longest path a compute's last tile is less urgent than its first, beside its path
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, schedule& s) const {
@@ -50,33 +54,41 @@ struct rendezvous_order {
       flow_time.push_back(f.channel == no_channel ? transfer_duration(t, g, core_of(f.producer), f) : memory_duration(t, g, f.core, f.value, f.what, false));
     std::vector<std::vector<schedule_atom>> parts(count);
     std::vector<picoseconds> work(count, 0);
+    std::vector<std::vector<std::uint32_t>> stops;
+    for (lowering::vertex v = 0; v < g.size(); ++v) stops.push_back(late_items(g.at(v), g.values()));
     for (std::uint32_t i = 0; i < count; ++i) {
-      parts[i] = atoms_of(t, g.at(tiles[i].compute), tiles[i].lanes, atom);
+      parts[i] = atoms_of(t, g.at(tiles[i].compute), tiles[i].lanes, atom, stops[tiles[i].compute]);
       for (const auto& a : parts[i]) work[i] += a.time;
     }
     auto delay = flow_time;
     for (std::uint32_t f = 0; f < delay.size(); ++f)
       if (const auto c = flows.flows[f].channel; c != no_channel) delay[f] += store_time[c];
-    const auto rank = ranks(s, flows, delay, work);
-    std::vector<picoseconds> urgency(flows.flows.size(), 0);
+    const auto rank = ranks(s, flows, delay, parts, work);
+    constexpr auto never = std::numeric_limits<picoseconds>::lowest() / 2;
+    std::vector<picoseconds> urgency(flows.flows.size(), never);
     for (std::uint32_t i = 0; i < count; ++i)
       for (const auto f : flows.of_tile[i]) urgency[f] = std::max(urgency[f], rank[i]);
 
-    // Who waits for what.
-    std::vector<std::uint32_t> waiting(count, 0);
-    std::vector<std::vector<std::uint32_t>> local_consumers(count), flows_of(count), consumers_of(flows.flows.size());
-    for (std::uint32_t i = 0; i < count; ++i) {
-      for (const auto p : s.graph.producers[i])
-        if (core_of(p) == core_of(i)) local_consumers[p].push_back(i), ++waiting[i];
-      for (const auto f : flows.of_tile[i]) consumers_of[f].push_back(i), ++waiting[i];
-    }
+    // Who waits for what: inputs that each part of a tile misses, and the makers of late inputs, by how many each tile waits for.
+    std::vector<std::vector<std::uint32_t>> missing(count), flows_of(count), wakes(count);
+    std::vector<std::uint32_t> asleep(count, 0);
+    for (std::uint32_t i = 0; i < count; ++i) missing[i].assign(parts[i].size(), 0);
+    const auto waits_for = [&](std::uint32_t maker, const reader& r) {
+      const auto part = part_of(parts[r.tile], r.item);
+      ++missing[r.tile][part];
+      if (part > 0) wakes[maker].push_back(r.tile), ++asleep[r.tile];
+    };
+    for (std::uint32_t i = 0; i < count; ++i)
+      for (const auto& r : flows.local_readers[i]) waits_for(i, r);
+    for (std::uint32_t f = 0; f < flows.flows.size(); ++f)
+      for (const auto& r : flows.readers[f]) waits_for(flows.flows[f].producer, r);
     // Activities between cores: flows, and behind them the stores of channels. A tile starts its rendezvous and stores; a store starts its loads.
     const auto flow_count = static_cast<std::uint32_t>(flows.flows.size());
     for (std::uint32_t f = 0; f < flow_count; ++f)
       if (flows.flows[f].channel == no_channel) flows_of[flows.flows[f].producer].push_back(f);
     for (std::uint32_t c = 0; c < s.channels.size(); ++c) {
       flows_of[s.channels[c].producer].push_back(flow_count + c);
-      picoseconds most = 0;
+      picoseconds most = never;
       for (const auto f : flows_of_channel[c]) most = std::max(most, urgency[f]);
       urgency.push_back(most);
     }
@@ -118,16 +130,21 @@ struct rendezvous_order {
     std::vector<core_state> cores(static_cast<std::size_t>(t.chip().core_count));
     for (std::uint32_t c = 0; c < cores.size(); ++c) cores[c].left = tasks[c];
     std::vector<std::uint32_t> next_part(count * static_cast<std::size_t>(rounds), 0);
-    const auto first_waiting = waiting;
-    for (std::uint32_t r = 0; r < last_round; ++r) waiting.insert(waiting.end(), first_waiting.begin(), first_waiting.end());
+    for (std::uint32_t n = all_tiles; n < next_part.size(); ++n) missing.push_back(missing[tile_of(n)]), asleep.push_back(asleep[tile_of(n)]);
+    const auto able = [&](std::uint32_t n) { return missing[n][next_part[n]] == 0 && (next_part[n] > 0 || asleep[n] == 0); };
     using event = std::pair<picoseconds, std::uint32_t>;
     std::priority_queue<event, std::vector<event>, std::greater<>> events;
     s.order.clear(), s.steps.clear(), s.durations.clear();
     s.predicted = 0;
 
     std::vector<std::uint32_t> woken;
-    for (std::uint32_t n = 0; n < waiting.size(); ++n)
-      if (waiting[n] == 0) cores[core_of(tile_of(n))].ready.insert({-rank[tile_of(n)], n});
+    const auto make_ready = [&](std::uint32_t n) { cores[core_of(tile_of(n))].ready.insert({-rank[tile_of(n)], n}), woken.push_back(core_of(tile_of(n))); };
+    for (std::uint32_t n = 0; n < next_part.size(); ++n)
+      if (able(n)) make_ready(n);
+    const auto supply = [&](const reader& r, std::uint32_t round) {
+      const auto n = r.tile + round * all_tiles;
+      if (--missing[n][part_of(parts[r.tile], r.item)] == 0 && able(n)) make_ready(n);
+    };
     for (std::uint32_t c = 0; c < cores.size(); ++c) woken.push_back(c);
     // Is it the turn of an activity's round on its cores? What is stored again has been read: its readers have begun that round.
     const auto in_turn = [&](std::uint32_t n) {
@@ -173,7 +190,11 @@ struct rendezvous_order {
       const auto tile = tile_of(n);
       const auto k = next_part[n]++;
       const bool last = round_of(n, all_tiles) == last_round;
-      if (k == 0) core.open.push_back(n);
+      if (k == 0) {
+        core.open.push_back(n);
+        for (const auto i : wakes[tile])
+          if (const auto m = i + n / all_tiles * all_tiles; --asleep[m] == 0 && able(m)) make_ready(m);
+      }
       if (k == 0 && last) {
         s.order.push_back(tile);
         s.place[tile].start = now;
@@ -198,8 +219,7 @@ struct rendezvous_order {
           for (const auto f : flows_of_channel[a - flow_count])
             cores[flows.flows[f].core].pending.insert({-urgency[f], f + r * all_activities}), woken.push_back(flows.flows[f].core);
         } else {
-          for (const auto i : consumers_of[a])
-            if (--waiting[i + r * all_tiles] == 0) cores[core_of(i)].ready.insert({-rank[i], i + r * all_tiles}), woken.push_back(core_of(i));
+          for (const auto& x : flows.readers[a]) supply(x, r);
         }
         const auto [from, to] = ends_of(a);
         done_on(from);
@@ -208,7 +228,10 @@ struct rendezvous_order {
       if (core.running >= 0) {
         const auto n = static_cast<std::uint32_t>(std::exchange(core.running, -1));
         const auto tile = tile_of(n), r = round_of(n, all_tiles);
-        if (next_part[n] < parts[tile].size()) return;
+        if (next_part[n] < parts[tile].size()) {
+          if (!able(n)) core.ready.erase({-rank[tile], n});
+          return;
+        }
         ++done;
         core.ready.erase({-rank[tile], n});
         std::erase(core.open, n);
@@ -216,8 +239,7 @@ struct rendezvous_order {
           s.place[tile].finish = now;
           s.predicted = std::max(s.predicted, now);
         }
-        for (const auto i : local_consumers[tile])
-          if (--waiting[i + r * all_tiles] == 0) core.ready.insert({-rank[i], i + r * all_tiles});
+        for (const auto& x : flows.local_readers[tile]) supply(x, r);
         for (const auto f : flows_of[tile]) {
           const entry e{-urgency[f], f + r * all_activities};
           core.pending.insert(e), cores[ends_of(f).second].pending.insert(e);
@@ -248,7 +270,8 @@ struct rendezvous_order {
         if (best.first == std::numeric_limits<picoseconds>::max()) break;
         start_flow(best.second, now);
       }
-      for (const auto c : woken) {
+      const auto idle = std::exchange(woken, {});  // a tile that begins may wake others
+      for (const auto c : idle) {
         auto& core = cores[c];
         if (core.busy || core.ready.empty()) continue;
         // A sender waits for its receiver, unless a part fits into the wait.
@@ -267,7 +290,7 @@ struct rendezvous_order {
           break;
         }
       }
-      woken.clear();
+      if (!woken.empty()) continue;
       if (events.empty()) break;
       now = events.top().first;
       while (!events.empty() && events.top().first == now) {
@@ -327,11 +350,12 @@ struct rendezvous_order {
     return result;
   }
 
-  static std::vector<picoseconds> ranks(const schedule& s, const flow_list& flows, const std::vector<picoseconds>& flow_time, const std::vector<picoseconds>& work) {
+  std::vector<picoseconds> ranks(const schedule& s, const flow_list& flows, const std::vector<picoseconds>& flow_time, const std::vector<std::vector<schedule_atom>>& parts,
+                                 const std::vector<picoseconds>& work) const {
     const auto count = s.graph.tiles.size();
     // Reverse topological order: tiles lie in vertex order of their computes, and vertex order is topological; the chain of a compute's tiles on
     // one core goes by tile number.
-    std::vector<picoseconds> rank(count, 0), after(count, 0);
+    std::vector<picoseconds> rank(count, 0);
     std::vector<std::uint32_t> next(count, static_cast<std::uint32_t>(count));
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> last;
     for (auto i = static_cast<std::uint32_t>(count); i-- > 0;) {
@@ -340,18 +364,46 @@ struct rendezvous_order {
       if (known != last.end()) next[i] = known->second;
       last[key] = i;
     }
+    // The path from the part of a reader that needs something.
+    const auto path = [&](const reader& r) {
+      picoseconds before = 0;
+      for (std::uint32_t k = 0, end = part_of(parts[r.tile], r.item); k < end; ++k) before += parts[r.tile][k].time;
+      return rank[r.tile] - before;
+    };
+    picoseconds longest = 0;
+    std::size_t f = flows.flows.size();
     for (auto i = static_cast<std::uint32_t>(count); i-- > 0;) {
-      picoseconds best = after[i];
-      if (next[i] < count) best = std::max(best, rank[next[i]]);
-      rank[i] = work[i] + best;
-      for (const auto p : s.graph.producers[i])
-        if (s.place[p].core == s.place[i].core) after[p] = std::max(after[p], rank[i]);
-      for (const auto f : flows.of_tile[i]) {
-        const auto p = flows.flows[f].producer;
-        after[p] = std::max(after[p], rank[i] + flow_time[f]);
-      }
+      if (next[i] < count) rank[i] = rank[next[i]];
+      for (const auto& r : flows.local_readers[i]) rank[i] = std::max(rank[i], path(r));
+      for (; f > 0 && flows.flows[f - 1].producer == i; --f)
+        for (const auto& r : flows.readers[f - 1]) rank[i] = std::max(rank[i], path(r) + flow_time[f - 1]);
+      rank[i] += work[i];
+      longest = std::max(longest, rank[i]);
     }
+    for (const auto& list : s.graph.of_compute)
+      for (std::size_t k = 0; k < list.size(); ++k)
+        rank[list[k]] -= static_cast<picoseconds>(pace * static_cast<double>(longest) * static_cast<double>(k) / static_cast<double>(list.size()));
     return rank;
+  }
+};
+
+/// Order policy: the order of least predicted time among several paces (the first among equals).
+/// Requires: at least one pace. Cost: that of every pace. Deterministic.
+struct paced_order {
+  rendezvous_order order;
+  std::vector<double> paces{0.0};
+
+  template <target::chip_target Target>
+  void operator()(const Target& t, const lowering::compute_graph& g, schedule& s) const {
+    schedule best;
+    for (std::size_t k = 0; k < paces.size(); ++k) {
+      auto paced = order;
+      paced.pace = paces[k];
+      paced(t, g, s);
+      if (paces.size() == 1) return;
+      if (k == 0 || s.predicted < best.predicted) best = s;
+    }
+    s = std::move(best);
   }
 };
 
