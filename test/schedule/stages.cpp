@@ -221,11 +221,12 @@ TEST_CASE("what goes through global memory is stored once and loaded by each rec
     }
     for (const auto n : receivers) several += n > 1;
     const auto flows = collect_flows(staged.computes, s.graph, [&](std::uint32_t tile) { return s.place[tile].core; });
-    std::vector<std::vector<std::uint32_t>> needed(flows.of_tile);
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> needed(s.graph.tiles.size());  // by tile: flow, item that needs it
+    for (std::uint32_t f = 0; f < flows.flows.size(); ++f)
+      for (const auto& r : flows.readers[f]) needed[r.tile].emplace_back(f, r.item);
     for (const auto& x : s.steps) {
       if (x.what == step::kind::compute) {
-        if (x.begin == cursor{})
-          for (const auto f : needed[x.index]) CHECK(arrived[f] == 1);
+        for (const auto& [f, item] : needed[x.index]) CHECK((arrived[f] == 1 || x.end <= cursor{item, 0}));
         if (x.end.item >= staged.computes.at(s.graph.tiles[x.index].compute).body.size()) finished[x.index] = 1;
       } else if (x.what == step::kind::store) {
         CHECK(finished[s.channels[x.index].producer] == 1);

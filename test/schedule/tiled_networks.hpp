@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <random>
 #include <string>
 #include <vector>
@@ -48,10 +49,11 @@ struct uneven_target {
       k.current().most = {1, 1 + below(3)};
       k.current().family = columns > 0 ? family : -1;
       const auto h = tile_begin(1);
+      std::vector<std::pair<std::uint32_t, std::int64_t>> used;  // reads, and their first channel
       for (auto reads = images.empty() ? 0 : 1 + below(2); reads > 0; --reads) {
         const auto from = images[static_cast<std::size_t>(below(static_cast<std::uint32_t>(images.size())))];
         const std::int64_t above = below(3), beyond = below(3), c0 = below(3), c1 = c0 + 1 + below(static_cast<std::uint32_t>(channels - c0));
-        k.reads(from, {0, c0, h - above, -1}, {1, c1, tile_end(1) + beyond, width + 1});
+        used.emplace_back(k.reads(from, {0, c0, h - above, -1}, {1, c1, tile_end(1) + beyond, width + 1}), c0);
       }
       const interval own_channels = division == 1 ? interval{2 * part, 2 * part + 2} : interval{0, channels};
       const interval own_columns = division == 2 ? interval{3 * part, 3 * part + 3} : interval{0, width};
@@ -59,6 +61,11 @@ struct uneven_target {
       const auto t = k.scratch("t", 512);
       if (columns > 0) k.group({1 + below(16), columns, {numbers(1)}, {}});
       const auto statement = [&] {
+        if (!used.empty() && below(4) == 0) {  // what is read first here may come late
+          const auto& [read, channel] = used[static_cast<std::size_t>(below(static_cast<std::uint32_t>(used.size())))];
+          k.copy(k.in(t), k.at(read, {0, channel, h, 0}), 1).when_outside = outside::skip;
+          return;
+        }
         if (columns > 0 && below(2) == 0) k.matrix(k.in(t), k.in(t), 0);
         else k.fill(k.in(t), 0, tile_extent(1) * (1 + below(200)));
       };
