@@ -86,12 +86,20 @@ TEST_CASE("without expected outputs the greedy schedule gives them, and the othe
   CHECK(result.failures.front() == "greedy: the outputs of input 1 differ");
 }
 
+TEST_CASE("a wait that is overtaken between its signals is found") {
+  // Both cores signal, then wait: the one that is slow in between finds two signals.
+  const auto meet = [](int other) { return stream{b::setbw(32, 32), b::sync(0, other), b::wait(0, 1)}; };
+  const auto result = try_schedules(make_program({meet(1), meet(0)}, 0, 0), batch(3));
+  CHECK(result.failures.size() >= 2);
+  CHECK(result.failures.back() == "the wait of core 1, instruction 2 late: overshoot: event 0 is at 2, above the awaited 1");
+}
+
 TEST_CASE("samples of the trials, and inputs of another size") {
   const pipeline p(7);
   trial_options one;
   one.random_schedules = 2;
   one.most_of_a_kind = 1;
-  CHECK(try_schedules(p.program, numbered_inputs(2, 2), {}, one).trials == 1 + 2 + 3);
+  CHECK(try_schedules(p.program, numbered_inputs(2, 2), {}, one).trials == 1 + 2 + 4);
   one.most_of_a_kind = 0;
   CHECK(try_schedules(p.program, numbered_inputs(2, 2), {}, one).trials == 1 + 2);
   CHECK_THROWS_AS(static_cast<void>(try_schedules(p.program, numbered_inputs(2, 3))), raptor::error);

@@ -61,7 +61,7 @@ struct trial_result {
   std::vector<std::string> failures;  ///< one line a schedule that did not give the expected outputs, or mixed inputs
 };
 
-/// Runs a batch under the greedy schedule, random ones, with each core late, with each store that another core loads from late, and under an adversarial
+/// Runs a batch under the greedy schedule, random ones, with each core late, with each wait late, with each store that another core loads from late, and under an adversarial
 /// schedule for each of memory_dependencies(); says which of them end otherwise than expected. `expected`: [input], the outputs one after the other;
 /// empty: those of the greedy schedule. Errors: mismatch of the inputs; what a schedule runs into is a failure, not an error.
 /// Cost: that of execute_batch with provenance for each schedule.
@@ -108,6 +108,15 @@ struct trial_result {
     schedule_options schedule;
     schedule.stalled_core = core_stall{active[k], as_late_as_possible};
     attempt("core " + std::to_string(active[k]) + " late", schedule);
+  });
+  std::vector<instruction_stall> waits;
+  for (const std::size_t c : active)
+    for (std::size_t k = 0; k < program.cores[c].stream.size(); ++k)
+      if (program.cores[c].stream[k].op == isa::opcode::wait) waits.push_back({c, k, {}, as_late_as_possible});
+  sampled(waits.size(), [&](std::size_t k) {
+    schedule_options schedule;
+    schedule.stalled_instruction = waits[k];
+    attempt("the wait of core " + std::to_string(waits[k].core) + ", instruction " + std::to_string(waits[k].index) + " late", schedule);
   });
   const auto dependencies = memory_dependencies(program);
   const auto store_place = [&](const dependency_target& d) { return "core " + std::to_string(d.writer_core) + ", instruction " + std::to_string(d.writer_index); };
