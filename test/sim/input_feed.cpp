@@ -52,6 +52,7 @@ TEST_CASE("an address that depends on memory may be any") {
 TEST_CASE("registers keep their values over a restart") {
   // r1 is 0 in the first body, 16 and then more in later ones.
   CHECK(last_read_of(stream{b::ld(2, 1, 4), b::saddi(1, 1, 16)}, regions) == 0);
+  CHECK(last_read_of(stream{b::ld(2, 1, 4), b::sldi(1, 16)}, regions) == 0);
   CHECK(last_read_of(stream{b::ld(2, 1, 4), b::sldi(1, 0)}, regions) == no_instruction);
   // A chain of such registers: each restart changes one more.
   CHECK(last_read_of(stream{b::ld(2, 1, 4), b::saddi(1, 3, 0), b::saddi(3, 4, 0), b::saddi(4, 5, 0), b::sldi(5, 16)}, regions) == 0);

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "raptor/isa/opcode.hpp"
-#include "raptor/sim/memory_access.hpp"
+#include "raptor/sim/global_access.hpp"
 #include "raptor/sim/program.hpp"
 
 /// When the host places the next input of a batch. Source: INVARIANTS.md, Restart.
@@ -17,80 +14,15 @@ namespace raptor::sim {
 /// "No instruction".
 inline constexpr std::size_t no_instruction = static_cast<std::size_t>(-1);
 
-namespace detail {
-
-/// Registers of which some are known before the program runs: no instruction but sld takes a value from memory.
-class known_registers {
- public:
-  /// All zero, as at the start of a program.
-  known_registers() { values_.fill(0); }
-
-  [[nodiscard]] std::optional<std::int32_t> operator[](std::size_t r) const { return values_[r]; }
-
-  /// What an instruction does to the registers.
-  void apply(const isa::instruction& i) {
-    using isa::opcode;
-    const auto second = [&] { return values_[static_cast<std::size_t>(i.word0)]; };
-    switch (i.op) {
-      case opcode::sldi: values_[i.rd] = i.word0; break;
-      case opcode::sld: values_[i.rd].reset(); break;
-      case opcode::saddi: set(i, values_[i.r1], i.word0, [](auto a, auto b) { return a + b; }); break;
-      case opcode::smuli: set(i, values_[i.r1], i.word0, [](auto a, auto b) { return a * b; }); break;
-      case opcode::sadd: set(i, values_[i.r1], second(), [](auto a, auto b) { return a + b; }); break;
-      case opcode::ssub: set(i, values_[i.r1], second(), [](auto a, auto b) { return a - b; }); break;
-      case opcode::smul: set(i, values_[i.r1], second(), [](auto a, auto b) { return a * b; }); break;
-      default: break;
-    }
-  }
-  /// Keeps what both know alike; true where that forgets something.
-  bool meet(const known_registers& other) {
-    bool changed = false;
-    for (std::size_t r = 0; r < values_.size(); ++r) {
-      if (!values_[r] || values_[r] == other.values_[r]) continue;
-      values_[r].reset();
-      changed = true;
-    }
-    return changed;
-  }
-
- private:
-  template <class F>
-  void set(const isa::instruction& i, std::optional<std::int32_t> a, std::optional<std::int32_t> b, F f) {
-    values_[i.rd].reset();
-    if (a && b) values_[i.rd] = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(f(std::int64_t{*a}, std::int64_t{*b}))));
-  }
-  std::array<std::optional<std::int32_t>, isa::register_count> values_;
-};
-
-}  // namespace detail
-
 /// The index of the last instruction of a stream that may read global memory of one of the regions, however often the stream restarts;
-/// no_instruction where none does. An address that depends on an sld may be any.
-/// Requires: the stream has passed check_stream. Cost: O(instructions · (regions + 1)), once more for each register that a restart changes.
+/// no_instruction where none does. Requires: the stream has passed check_stream. Cost: that of for_each_global_access, times the regions.
 [[nodiscard]] inline std::size_t last_read_of(std::span<const isa::instruction> stream, const std::vector<tensor_region>& regions) {
-  const auto may_read = [&](const isa::instruction& i, const detail::known_registers& registers) {
-    const bool load = i.op == isa::opcode::ld;
-    const std::int64_t bytes = load ? i.word3 : memory_access::word;
-    const std::int64_t offset = !load || (i.word1 & memory_access::r1_bit) != 0 ? i.word2 : 0;
-    const auto base = registers[i.r1];
-    for (const auto& region : regions) {
-      if (region.size == 0 || bytes == 0) continue;
-      if (!base || (*base + offset < region.address + region.size && region.address < *base + offset + bytes)) return true;
-    }
-    return false;
-  };
   std::size_t last = no_instruction;
-  detail::known_registers entry;
-  for (bool changed = true; changed;) {
-    detail::known_registers registers = entry;
-    last = no_instruction;
-    for (std::size_t k = 0; k < stream.size(); ++k) {
-      const isa::instruction& i = stream[k];
-      if ((i.op == isa::opcode::ld || i.op == isa::opcode::sld) && may_read(i, registers)) last = k;
-      registers.apply(i);
-    }
-    changed = entry.meet(registers);
-  }
+  for_each_global_access(stream, [&](const global_access& access) {
+    if (access.is_store) return;
+    for (const auto& region : regions)
+      if (region.size != 0 && access.may_touch(region.address, region.address + region.size)) last = access.index;
+  });
   return last;
 }
 
