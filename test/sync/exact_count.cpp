@@ -146,7 +146,7 @@ TEST_CASE("random programs of several stages are proven, and right in every sche
       const auto report = verify::check_happens_before(q);
       REQUIRE_NOTHROW(sync::check_free_signals(q));
       channels += static_cast<std::size_t>(report.loads);
-      const auto inputs = batch_of(4, static_cast<std::size_t>(q.buffers[q.inputs[0].buffer].elements), seed);
+      const auto inputs = batch_of(q, 4, seed);
       const auto expected = one_by_one(q, inputs);
       for (std::uint32_t k = 0; k < 4; ++k) {
         CHECK(same_outputs(repeat_program(q, inputs, {k, -1}), expected));

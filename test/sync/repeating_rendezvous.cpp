@@ -51,7 +51,7 @@ TEST_CASE("what repeats orders its loads of inputs where messages do not") {
   }
   SUBCASE("cores that never meet") {
     for (std::size_t c = 0; c < 3; ++c) load(c), store(c);
-    const auto inputs = batch_of(5, 4, 1);
+    const auto inputs = batch_of(p, 5, 1);
     const auto q = sync::repeating_rendezvous{}(p, {});
     CHECK(events(q) == 7);  // each but the leader one signal and one wait; the leader one wait and two signals
     CHECK_NOTHROW(verify::check_happens_before(q));
@@ -72,10 +72,10 @@ TEST_CASE("random programs of one stage with messages only are right when they r
     staged_program::shape shape;
     shape.stages = 1, shape.most_cores = 5, shape.channels = false, shape.steps = 10 + seed;
     const staged_program made(seed, shape);
-    const auto q = sync::exact_count{}(made.p, stages_of(made.stage));  // in one stage without channels it is repeating_rendezvous
+    const auto q = sync::exact_count{}(made.p, stages_of(made.stage));  // without channels it is repeating_rendezvous
     planned += events(q) > 0;
     CHECK_NOTHROW(verify::check_happens_before(q));
-    const auto inputs = batch_of(4, static_cast<std::size_t>(q.buffers[q.inputs[0].buffer].elements), seed);
+    const auto inputs = batch_of(q, 4, seed);
     const auto expected = one_by_one(made.p, inputs);
     for (std::uint32_t k = 0; k < 6; ++k) {
       const auto starved = static_cast<std::int64_t>(k % q.cores.size());

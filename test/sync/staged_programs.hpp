@@ -38,7 +38,7 @@ class staged_program {
     for (std::uint32_t k = 0; k < s.stages; ++k) stage.insert(stage.end(), sizes[k], k);
     std::shuffle(stage.begin(), stage.end(), random_);  // stages lie anywhere on the chip
     p = empty_program(stage.size());
-    input_ = add_input(p, 8 * static_cast<std::int64_t>(stage.size()), "x");
+    for (std::size_t k = 0; k < 1 + seed % 2; ++k) inputs_.push_back(add_input(p, 8 * static_cast<std::int64_t>(stage.size()), "x" + std::to_string(k)));
     live_.resize(stage.size());
     p.origins = {"anything"};
     for (std::size_t c = 0; c < stage.size(); ++c) {
@@ -69,7 +69,7 @@ class staged_program {
     std::int64_t offset = 0;
   };
   std::mt19937 random_;
-  std::uint32_t input_ = 0;
+  std::vector<std::uint32_t> inputs_;
   std::vector<std::vector<std::uint32_t>> live_;
   std::vector<channel> channels_;
 
@@ -83,7 +83,7 @@ class staged_program {
   }
   void load_input(std::size_t c) {
     const auto to = live_[c].size() == 1 && p.cores[c].body.empty() ? live_[c][0] : fresh(c);
-    push(c, make(opcode::ld, {to, 0}, {input_, static_cast<std::int64_t>(8 * pick(stage.size()))}, 8));
+    push(c, make(opcode::ld, {to, 0}, {inputs_[pick(inputs_.size())], static_cast<std::int64_t>(8 * pick(stage.size()))}, 8));
     if (to != live_[c][0]) keep(c, to);
   }
   /// 8 elements between two places, in one operation, in two, or in a loop.
@@ -153,7 +153,7 @@ struct chooser {
 /// Results of every iteration, by output; what was never stored is NaN.
 using batch_outputs = std::vector<std::vector<std::vector<float>>>;
 
-/// Repeats a program for every batch entry. Each core restarts on its own; the host places the next input as soon as every core that loads
+/// Repeats a program for every batch entry, which holds the elements of all inputs in order. Each core restarts on its own; the host places the next input as soon as every core that loads
 /// inputs has done its last such load. Throws std::runtime_error where the program blocks or an event register overshoots.
 inline batch_outputs repeat_program(const program::program& p, const std::vector<std::vector<float>>& inputs, const chooser& how) {
   struct pending {
@@ -170,12 +170,18 @@ inline batch_outputs repeat_program(const program::program& p, const std::vector
   const float nan = std::bit_cast<float>(0x7fc00000u);
   std::vector<std::vector<float>> memory;
   for (const auto& b : p.buffers) memory.emplace_back(static_cast<std::size_t>(b.elements), nan);
+  std::vector<bool> is_input(p.buffers.size(), false);
+  for (const auto& port : p.inputs) is_input[port.buffer] = true;
+  const auto place_inputs = [&](const std::vector<float>& entry) {
+    auto from = entry.begin();
+    for (const auto& port : p.inputs) std::copy_n(from, memory[port.buffer].size(), memory[port.buffer].begin()), from += p.buffers[port.buffer].elements;
+  };
   std::vector<core> cores(p.cores.size());
   for (std::size_t c = 0; c < cores.size(); ++c) {
     cores[c].body = std::make_unique<program::unrolled>(p.cores[c].body);
     cores[c].body->walk([&](const program::step& s) {
       cores[c].work.push_back({s.op, s.offsets});
-      if (s.op->op == opcode::ld && s.op->a.buffer == p.inputs[0].buffer) cores[c].last_input = cores[c].work.size(), cores[c].reads_input = true;
+      if (s.op->op == opcode::ld && is_input[s.op->a.buffer]) cores[c].last_input = cores[c].work.size(), cores[c].reads_input = true;
     });
     if (cores[c].work.empty()) cores[c].iteration = inputs.size();
   }
@@ -183,7 +189,7 @@ inline batch_outputs repeat_program(const program::program& p, const std::vector
   for (auto& entry : outputs)
     for (const auto& port : p.outputs) entry.emplace_back(static_cast<std::size_t>(p.buffers[port.buffer].elements), nan);
   std::size_t placed = 0;
-  memory[p.inputs[0].buffer] = inputs[0];
+  place_inputs(inputs[0]);
   std::mt19937 random(how.seed);
   std::vector<std::size_t> turn;
   const auto step = [&](std::size_t c) {
@@ -230,7 +236,7 @@ inline batch_outputs repeat_program(const program::program& p, const std::vector
     advance(c);
     bool all = true;
     for (const auto& k : cores) all = all && (!k.reads_input || k.iteration > placed || (k.iteration == placed && k.next >= k.last_input));
-    if (all && placed + 1 < inputs.size()) memory[p.inputs[0].buffer] = inputs[++placed];
+    if (all && placed + 1 < inputs.size()) place_inputs(inputs[++placed]);
     return true;
   };
   for (std::size_t c = 0; c < cores.size(); ++c) turn.push_back(c);
@@ -250,8 +256,10 @@ inline batch_outputs repeat_program(const program::program& p, const std::vector
   return outputs;
 }
 
-inline std::vector<std::vector<float>> batch_of(std::size_t entries, std::size_t elements, std::uint32_t seed) {
+inline std::vector<std::vector<float>> batch_of(const program::program& p, std::size_t entries, std::uint32_t seed) {
   std::mt19937 random(seed);
+  std::size_t elements = 0;
+  for (const auto& port : p.inputs) elements += static_cast<std::size_t>(p.buffers[port.buffer].elements);
   std::vector<std::vector<float>> result(entries, std::vector<float>(elements));
   for (auto& entry : result)
     for (auto& x : entry) x = static_cast<float>(static_cast<int>(random() % 2001) - 1000);

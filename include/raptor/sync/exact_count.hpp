@@ -101,7 +101,7 @@ struct free_wait {
 /// - Restart: see restart_scope.
 /// Registers: those of the restart first, then READY, then FREE. Where they are short, FREE waits of a core merge, down to one; then READY
 /// waits, each time so that the longest wait of an item for what it does not need is least.
-/// Without channels in a single stage it is repeating_rendezvous.
+/// Where all cores meet by rendezvous it is repeating_rendezvous.
 ///
 /// Requires: stages as check_stages has them; a load of a channel and its stores in different top-level items. Guarantees: verify::check_happens_before.
 /// Errors: capacity, naming the core, where 32 registers do not suffice; unsupported or malformed for channels that find_relations refuses;
@@ -112,10 +112,9 @@ struct exact_count {
 
   [[nodiscard]] program::program operator()(program::program realized, const schedule::schedule& s) const {
     ensure(!verify::has_events(realized), "the program has events before synchronization is planned");
-    const auto stage = core_stages(realized, s);
     const program::shared_memory memory(realized);
-    const auto last_stage = stage.empty() ? 0 : *std::max_element(stage.begin(), stage.end());
-    if (memory.empty() && last_stage <= 0) return repeating_rendezvous{}(std::move(realized), s);
+    if (memory.empty()) return repeating_rendezvous{}(std::move(realized), s);
+    const auto stage = core_stages(realized, s);
 
     const auto needs = find_relations(realized, memory);
     const execution_order order(realized, needs, stage);
