@@ -81,6 +81,30 @@ TEST_CASE("coarser tiles have a longer critical path and the same work") {
   CHECK(least(fine, "critical_path") < least(coarse, "critical_path"));
 }
 
+TEST_CASE("what a tile does before it reads the one before it is no part of the chain") {
+  lowering::compute_graph g;
+  const auto value = [&](const char* name) { return g.add_value({name, {8}, layout::physical::dense, lowering::origin::computed, {}}); };
+  const auto x = value("x"), y = value("y");
+  lowering::kernel_builder first("first", {});
+  const auto made = first.writes(x, {0}, {8});
+  first.fill(first.at(made, {0}), 0, 8);  // 18 ps
+  g.add_compute(first.take());
+  for (const bool late : {true, false}) {
+    CAPTURE(late);
+    auto both = g;
+    lowering::kernel_builder second("second", {});
+    const auto in = second.reads(x, {0}, {8}), out = second.writes(y, {0}, {8});
+    const auto scratch = second.scratch("t", 90);
+    const auto long_part = [&] { second.fill(second.in(scratch), 0, 90); };  // 100 ps
+    if (late) long_part();
+    second.copy(second.at(out, {0}), second.at(in, {0}), 8);  // 18 ps
+    if (!late) long_part();
+    both.add_compute(second.take());
+    const auto b = report::lower_bounds(round_target{2}, both, tiled(both));
+    CHECK(least(b, "critical_path") == (late ? 118 : 18 + 118));
+  }
+}
+
 TEST_CASE("an input that is read in part, or twice, counts once") {
   lowering::compute_graph g;
   g.inputs.push_back({"x", {10}});

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +103,52 @@ template <target::chip_target Target>
   return sum;
 }
 
+/// The longest chain of tiles, each from the item of its body that reads the tile before first (what comes earlier may be done while that is
+/// made), or as a whole. `all` becomes the demand of all tiles; `busy` gets every core's tiles where it has cores.
+///
+/// With several instructions in flight, what follows the arrival of an input in the stream may be done before it, as far as the reorder buffer holds it.
+template <target::chip_target Target>
+[[nodiscard]] picoseconds longest_chain(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s, demand& all, std::vector<picoseconds>& busy) {
+  const bool one_at_a_time = one_in_flight(t);
+  std::int64_t ahead = 0;
+  if constexpr (knows_memories<Target>) ahead = std::max<std::int64_t>(0, t.parameters().chip_config.core_config.rob_size - 1);
+  const auto time_of = [&](const demand& d) { return one_at_a_time ? d.serial() : std::max({d.vector, d.copies, d.longest}); };
+
+  // By compute and value: the last item that begins to read it.
+  std::vector<std::map<std::uint32_t, std::uint32_t>> reads(g.size());
+  std::vector<std::vector<std::uint32_t>> writes(g.size());
+  for (lowering::vertex v = 0; v < g.size(); ++v) {
+    const auto first = schedule::first_items(g.at(v));
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      const auto& a = g.at(v).accesses[k];
+      if (a.mode != lowering::access_mode::read) writes[v].push_back(a.value);
+      else if (const auto [known, fresh] = reads[v].try_emplace(a.value, first[k]); !fresh) known->second = std::max(known->second, first[k]);
+    }
+  }
+
+  // Producers have lower numbers, since vertex order is topological.
+  const auto& tiles = s.graph.tiles;
+  std::vector<picoseconds> finish(tiles.size(), 0);
+  picoseconds path = 0;
+  for (std::uint32_t i = 0; i < tiles.size(); ++i) {
+    const auto v = tiles[i].compute;
+    const auto rest = demand_counter<Target>(t, g, g.at(v), tiles[i].lanes).from_items();
+    all += rest.front();
+    if (!busy.empty()) busy.at(s.place[i].core) = checked::add(busy.at(s.place[i].core), rest.front().serial());
+    finish[i] = time_of(rest.front());
+    const picoseconds early = one_at_a_time ? 0 : checked::multiply(ahead, rest.front().longest);
+    for (const auto p : s.graph.producers[i]) {
+      ensure(p < i, "bounds: a tile reads from a later one");
+      std::uint32_t item = 0;
+      for (const auto value : writes[tiles[p].compute])
+        if (const auto read = reads[v].find(value); read != reads[v].end()) item = std::max(item, read->second);
+      finish[i] = std::max(finish[i], checked::add(finish[p], std::max<picoseconds>(0, time_of(rest[item]) - early)));
+    }
+    path = std::max(path, finish[i]);
+  }
+  return path;
+}
+
 }  // namespace bounds_parts
 
 /// Lower bounds for one input, from the target's own cost model. For every program:
@@ -116,7 +163,7 @@ template <target::chip_target Target>
 /// - vector, copies: all instructions of that unit, spread over all cores; local_memory: its port, where the target describes it
 /// - work: all instructions, one at a time in each core (only with one instruction in flight)
 /// - critical_path: the longest chain of tiles (of the size that the schedule has), as if every tile had a core of its own and
-///   nothing took time to cross the chip; not of the interval between inputs.
+///   nothing took time to cross the chip, each from where it reads the one before; not of the interval between inputs.
 ///
 /// Of its placement, where `s` has places: network: what one core receives, or one core's switch carries; busiest_core: all tiles and
 /// transfers of one core, one after another (only with one instruction in flight).
@@ -133,22 +180,8 @@ template <target::chip_target Target>
   traffic moves;
   if (placed) moves = traffic_of(t, g, s);
 
-  // Demand of each unit, and the longest chain. Producers have lower numbers, since vertex order is topological.
   demand all;
-  std::vector<picoseconds> finish(tiles.size(), 0);
-  picoseconds path = 0;
-  for (std::uint32_t i = 0; i < tiles.size(); ++i) {
-    const demand d = demand_of(t, g, tiles[i]);
-    all += d;
-    if (placed) moves.core.at(s.place[i].core) = checked::add(moves.core.at(s.place[i].core), d.serial());
-    picoseconds start = 0;
-    for (const auto p : s.graph.producers[i]) {
-      ensure(p < i, "bounds: a tile reads from a later one");
-      start = std::max(start, finish[p]);
-    }
-    finish[i] = checked::add(start, one_at_a_time ? d.serial() : std::max({d.vector, d.copies, d.longest}));
-    path = std::max(path, finish[i]);
-  }
+  const picoseconds path = longest_chain(t, g, s, all, moves.core);
 
   bounds result;
   using enum bound_scope;

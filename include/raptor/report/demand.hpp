@@ -85,6 +85,15 @@ class demand_counter {
       : target_(t), chip_(t.chip()), graph_(g), compute_(c), lanes_(lanes) {}
 
   [[nodiscard]] demand run() { return count(compute_.body); }
+  /// By item of the body: it and all that follow; one more, for none.
+  [[nodiscard]] std::vector<demand> from_items() {
+    std::vector<demand> result(compute_.body.size() + 1);
+    for (std::size_t k = compute_.body.size(); k-- > 0;) {
+      result[k] = count(compute_.body[k]);
+      result[k] += result[k + 1];
+    }
+    return result;
+  }
 
  private:
   [[nodiscard]] std::int64_t value(const affine& a) const {
@@ -95,17 +104,17 @@ class demand_counter {
   }
   [[nodiscard]] demand count(const std::vector<lowering::item>& items) {
     demand sum;
-    for (const auto& i : items) {
-      if (const auto* l = std::get_if<lowering::loop>(&i.what)) {
-        const auto n = value(l->count);
-        if (n <= 0) continue;
-        loops_.emplace_back(l->variable, n);
-        sum += count(l->body).times(n);
-        loops_.pop_back();
-      } else {
-        sum += count(std::get<lowering::statement>(i.what));
-      }
-    }
+    for (const auto& i : items) sum += count(i);
+    return sum;
+  }
+  [[nodiscard]] demand count(const lowering::item& i) {
+    const auto* l = std::get_if<lowering::loop>(&i.what);
+    if (l == nullptr) return count(std::get<lowering::statement>(i.what));
+    const auto n = value(l->count);
+    if (n <= 0) return {};
+    loops_.emplace_back(l->variable, n);
+    const demand sum = count(l->body).times(n);
+    loops_.pop_back();
     return sum;
   }
   [[nodiscard]] demand count(const lowering::statement& s) const {

@@ -12,6 +12,7 @@
 #include "raptor/communication/accumulation.hpp"
 #include "raptor/lowering/convolution_strategies.hpp"
 #include "raptor/lowering/lower.hpp"
+#include "raptor/lowering/merging.hpp"
 #include "raptor/report/bounds.hpp"
 #include "raptor/report/demand.hpp"
 #include "raptor/schedule/copies.hpp"
@@ -19,7 +20,7 @@
 /// What every strategy would make of a convolution: for explanations, and for the bounds over all strategies.
 namespace raptor::report {
 
-/// A convolution under one strategy, as that strategy lowers it, partial sums over several cores included.
+/// A convolution under one strategy, as that strategy lowers it, partial sums over several cores and merging included.
 struct strategy_work {
   std::string name;
   std::string refused;         ///< why it does not apply; empty: it does
@@ -72,7 +73,7 @@ class strategy_table {
       return r;
     }
     r.cost = strategy.cost(s, c);
-    const auto summed = communication::chain_accumulation{}(alone);
+    const auto summed = lowering::merge_trivial(communication::chain_accumulation{}(alone));
     const auto tiles = schedule::make_tiles(target_, summed);
     for (const auto& tile : tiles.tiles) r.work += demand_of(target_, summed, tile);
     r.crossbars = schedule::total_crossbars(summed, chip_);
