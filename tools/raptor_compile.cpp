@@ -24,7 +24,7 @@ namespace {
 using namespace raptor;
 using tools::po::value;
 
-constexpr const char* conv_strategies[] = {"auto", "legacy", "depthwise", "packed-im2col", "streamed-patch", "streamed-packed",
+constexpr const char* conv_strategies[] = {"auto", "legacy", "depthwise", "depthwise-vector", "packed-im2col", "streamed-patch", "streamed-packed",
                                            "output-channel-tiled", "input-k-tiled", "tiled-2d", "toeplitz", "kernel-in-columns"};
 
 void declare(tools::command_line& line) {
@@ -48,7 +48,7 @@ void declare(tools::command_line& line) {
   planning.add_options()("shape", value<std::vector<std::string>>()->composing(), "NAME=1x3x224x224: shape of a graph input")(
       "pim-disable-spatial-planning", "take the first, dense layout for every operation")(
       "pim-conv-lowering", value<std::string>()->default_value("auto"),
-      "auto, legacy, depthwise, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled, tiled-2d, toeplitz or kernel-in-columns")(
+      "auto, legacy, depthwise, depthwise-vector, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled, tiled-2d, toeplitz or kernel-in-columns")(
       "pim-conv-im2col-max-elements", value<std::int64_t>()->default_value(1048576), "most im2col elements materialized for one convolution")(
       "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk")(
       "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time; 1: latency scheduling")(

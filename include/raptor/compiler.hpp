@@ -74,7 +74,7 @@ class basic_compiler {
     auto options = options_;
     constexpr int most_rounds = 5;
     for (int round = 0; round < most_rounds; ++round, options.crossbar_weight = std::max(1.0, 4 * options.crossbar_weight)) {
-      c.lowered = lowering::lower_model(model, c.plan, chip, options, time(), policy<convolution_slot>());
+      c.lowered = lowering::lower_model(model, c.plan, chip, options, time(), policy<convolution_slot>(), energy());
       if (schedule::total_crossbars(c.lowered.graph, chip) <= checked::multiply(chip.core_count, chip.crossbars_per_core)) break;
     }
     if (done(stage::lowered)) return c;
@@ -180,6 +180,12 @@ class basic_compiler {
   }
   [[nodiscard]] lowering::instruction_time time() const {
     return [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); };
+  }
+  [[nodiscard]] lowering::product_energy energy() const {
+    if constexpr (requires(const Target& t) { t.product_energy(std::int64_t{}); })
+      return [this](std::int64_t columns) { return static_cast<double>(target_.product_energy(columns)); };
+    else
+      return {};
   }
 
   Target target_;

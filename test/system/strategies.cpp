@@ -49,7 +49,7 @@ model::graph random_convolution(std::uint32_t seed) {
   return g;
 }
 
-constexpr const char* strategies[] = {"auto", "legacy", "depthwise", "packed-im2col", "streamed-patch", "streamed-packed", "output-channel-tiled", "input-k-tiled", "tiled-2d", "toeplitz", "kernel-in-columns"};
+constexpr const char* strategies[] = {"auto", "legacy", "depthwise", "depthwise-vector", "packed-im2col", "streamed-patch", "streamed-packed", "output-channel-tiled", "input-k-tiled", "tiled-2d", "toeplitz", "kernel-in-columns"};
 
 }  // namespace
 

@@ -145,6 +145,12 @@ TEST_CASE("pim: the shared configurations") {
   CHECK(large.global_time(0, 128, false) == 897'000);
   CHECK(large.global_time(0, 128, true) == 1'203'000);
   CHECK(large.flit_time(0, 143) == 46);
+  // 8 bits: 8 · (22.24 mW · 7 ns + 8 · 1.135 mW · 20 ns · 16 converters) for each crossbar.
+  const target::pim narrow(target::read_configuration(files::shared("targets/p144.json"), load), 8);
+  CHECK(narrow.product_energy(1) == doctest::Approx(24490.24));
+  CHECK(narrow.product_energy(32) == narrow.product_energy(1));
+  CHECK(narrow.product_energy(33) == doctest::Approx(2 * 24490.24));
+  CHECK(large.product_energy(8) == doctest::Approx(4 * 24490.24));
   const target::pim small(target::read_configuration(files::shared("targets/p64.json"), load));
   CHECK(small.chip().weight_columns == 32);
   CHECK(target::pim(target::read_configuration(files::shared("targets/p64.json"), load), 8).chip().weight_columns == 128);

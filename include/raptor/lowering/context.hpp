@@ -28,6 +28,7 @@ struct lowering_options {
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
+  double energy_weight = 1;                           ///< picoseconds of a core that a picojoule of the crossbars is worth, where strategies compete
   double large_part = 1.2;                            ///< penalty on parts that leave less than half of a core's crossbars to others: they pack badly
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
   softmax_lowering softmax = softmax_lowering::vsoftmax;
@@ -42,13 +43,15 @@ struct lowering_options {
 
 /// Duration in picoseconds of one instruction of a number of elements: the target's cost model.
 using instruction_time = std::function<std::int64_t(isa::opcode, std::int64_t)>;
+/// Energy in picojoules of one product of a number of weight columns.
+using product_energy = std::function<double(std::int64_t)>;
 
 /// What a lowering works with: the planned model graph on one side, the growing compute graph on the other.
 class context {
  public:
   context(const model::graph& planned, const layout::plan& layouts, const program::geometry& geometry,
-          const lowering_options& choices, instruction_time cost, compute_graph& computes)
-      : model(planned), plan(layouts), chip(geometry), options(choices), time(std::move(cost)), out(computes) {}
+          const lowering_options& choices, instruction_time cost, compute_graph& computes, product_energy joules = {})
+      : model(planned), plan(layouts), chip(geometry), options(choices), time(std::move(cost)), out(computes), energy_(std::move(joules)) {}
 
   const model::graph& model;
   const layout::plan& plan;
@@ -62,11 +65,14 @@ class context {
     double crossbar = 0;  ///< picoseconds of a core that a crossbar is worth
   };
   prices price;
-  /// Cost of `parts` parts, each of `work` picoseconds and `crossbars` crossbars: the work, and the crossbars of as many copies as bring a part down
-  /// to a fair share.
-  [[nodiscard]] double resource_cost(double parts, double work, double crossbars) const {
-    const double copies = price.share > 0 ? std::max(1.0, work / price.share) : 1.0;
-    return parts * (work + price.crossbar * crossbars * copies);
+  /// How many cores bring `work` picoseconds down to a fair share; one of them may have little to do.
+  [[nodiscard]] double copies(double work) const { return price.share > 0 ? std::max(1.0, work / price.share) : 1.0; }
+  /// What one product of `columns` columns adds to a cost beside its time: its energy at its price.
+  [[nodiscard]] double product_price(std::int64_t columns) const { return energy_ ? options.energy_weight * energy_(columns) : 0.0; }
+  /// Cost of `parts` parts, each of `work` picoseconds, `crossbars` crossbars and products that cost `energy`: the work, the energy, and the crossbars
+  /// of as many copies as bring a part down to a fair share.
+  [[nodiscard]] double resource_cost(double parts, double work, double crossbars, double energy) const {
+    return parts * (work + energy + price.crossbar * crossbars * copies(work));
   }
 
   /// The alternative chosen for a node.
@@ -178,6 +184,7 @@ class context {
     throw error(error_code::internal, "a tensor that nothing produces is no graph input");
   }
 
+  product_energy energy_;
   std::map<std::pair<model::tensor_id, layout::physical>, std::uint32_t> values_;
   std::map<std::pair<matrix_key, std::size_t>, std::int64_t> matrices_;
   std::int64_t families_ = 0;

@@ -72,10 +72,10 @@ struct channel_block {
   return m;
 }
 
-/// Groups are packed into one matrix while its rows fit a crossbar and its columns one crossbar's.
+/// Groups are packed into one matrix while its rows fit a crossbar and its columns a core: one product then serves all of them.
 [[nodiscard]] inline std::vector<channel_block> pack_groups(const convolution_shape& s, const program::geometry& chip, bool bias_row) {
   const std::int64_t rows = chip.crossbar_rows - (bias_row ? 1 : 0);
-  const std::int64_t together = std::max<std::int64_t>(1, std::min(rows / s.k(), chip.weight_columns / s.c()));
+  const std::int64_t together = std::max<std::int64_t>(1, std::min(rows / s.k(), checked::multiply(chip.weight_columns, chip.crossbars_per_core) / s.c()));
   std::vector<channel_block> blocks;
   for (std::int64_t g = 0; g < s.groups; g += together) blocks.push_back({g, std::min(together, s.groups - g)});
   return blocks;

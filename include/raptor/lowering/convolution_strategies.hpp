@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "raptor/lowering/convolution.hpp"
+#include "raptor/lowering/depthwise_vector.hpp"
 #include "raptor/lowering/kernel_in_columns.hpp"
 
 /// The convolution strategies of LOWERING, one type each. A strategy says whether it applies (and why not), what it costs
@@ -42,22 +43,26 @@ namespace detail {
 
 /// Picoseconds of one core for all windows of a window kernel with `pack` windows a product.
 [[nodiscard]] inline double window_cost(const convolution_shape& s, const context& c, std::int64_t pack) {
-  const auto blocks = static_cast<double>(pack_groups(s, c.chip, true).size());
-  const auto slices = checked::divide_up(pack * s.k(), c.chip.crossbar_rows);
-  const bool contiguous = s.dilation_w == 1 && s.groups == 1;
-  const double copies = static_cast<double>(contiguous ? s.kernel_h : s.taps());
-  const double one = blocks * (static_cast<double>(pack) * copies * static_cast<double>(c.time(isa::opcode::lmv, s.k() / s.kernel_h)) +
-                               static_cast<double>(slices) * static_cast<double>(c.time(isa::opcode::mvmul, s.c())) +
-                               static_cast<double>(slices - 1) * static_cast<double>(c.time(isa::opcode::vvadd, s.c())) +
-                               static_cast<double>(c.time(isa::opcode::lmv, pack * s.c())));
+  const auto packed = pack_groups(s, c.chip, true);
+  const auto together = packed.front().groups, blocks_count = static_cast<std::int64_t>(packed.size());
+  const auto blocks = static_cast<double>(blocks_count);
+  const std::int64_t inputs = together * s.k(), outputs = pack * together * s.c();
+  const auto slices = checked::divide_up(pack * inputs, c.chip.crossbar_rows);
+  const bool contiguous = s.dilation_w == 1 && together == s.groups;
+  const double runs = static_cast<double>(contiguous ? s.kernel_h : s.taps());
+  const double one = blocks * (static_cast<double>(pack) * runs * static_cast<double>(c.time(isa::opcode::lmv, contiguous ? inputs / s.kernel_h : inputs / s.taps())) +
+                               static_cast<double>(slices) * static_cast<double>(c.time(isa::opcode::mvmul, outputs)) +
+                               static_cast<double>(slices - 1) * static_cast<double>(c.time(isa::opcode::vvadd, outputs)) +
+                               static_cast<double>(c.time(isa::opcode::lmv, outputs)));
   // Slices beyond one core: a partial row crosses to the next core, which adds it.
-  const auto crossbars = slices * checked::divide_up(pack * s.c(), c.chip.weight_columns);
+  const auto crossbars = slices * checked::divide_up(outputs, c.chip.weight_columns);
   const auto crossings = static_cast<double>(checked::divide_up(crossbars, c.chip.crossbars_per_core) - 1);
   const auto row = s.out_width * s.c();
   const double crossing = 2 * static_cast<double>(c.time(isa::opcode::send, row)) + static_cast<double>(c.time(isa::opcode::vvadd, row));
-  const double work = one * static_cast<double>(checked::divide_up(s.out_width, pack) * s.batch * s.out_height);
+  const double products = static_cast<double>(checked::divide_up(s.out_width, pack) * s.batch * s.out_height), work = one * products;
+  const double energy = products * blocks * static_cast<double>(slices) * c.product_price(outputs);
   const double all = blocks * static_cast<double>(crossbars), parts = std::max(1.0, all / static_cast<double>(c.chip.crossbars_per_core));
-  return c.resource_cost(parts, work / parts, all / parts) + crossings * crossing * static_cast<double>(s.batch * s.out_height);
+  return c.resource_cost(parts, work / parts, all / parts, energy / parts) + crossings * crossing * static_cast<double>(s.batch * s.out_height);
 }
 /// Picoseconds of one core to write all patches out and move them once.
 [[nodiscard]] inline double im2col_cost(const convolution_shape& s, const context& c) {
@@ -77,6 +82,19 @@ struct depthwise {
   }
   [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
   void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+};
+
+/// Depthwise on the vector unit: products and sums over stretches of rows.
+struct depthwise_vector {
+  static constexpr const char* name = "depthwise-vector";
+  [[nodiscard]] std::optional<std::string> refuses(const convolution_shape& s, const program::geometry& chip, const lowering_options&) const {
+    if (!detail::is_depthwise(s)) return "group = " + std::to_string(s.groups) + " is not the number of input channels, " + std::to_string(s.channels);
+    if (detail::depthwise_crossbars(s, chip, 1) > chip.crossbars_per_core) return "a core has too few crossbars for " + std::to_string(s.taps()) + " taps";
+    if (s.c() != 1) return "every channel has " + std::to_string(s.c()) + " outputs, not one";
+    return std::nullopt;
+  }
+  [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return depthwise_vector_cost(s, c); }
+  void lower(context& c, model::vertex v) const { lower_depthwise_vector(c, v, name); }
 };
 
 /// All patches materialized; `pack` positions share one crossbar block-diagonally.
@@ -201,7 +219,9 @@ struct toeplitz {
     const auto time = [&](isa::opcode op, std::int64_t length) { return static_cast<double>(c.time(op, length)); };
     const double one = static_cast<double>(n) * time(isa::opcode::mvmul, windows * s.out_channels) + static_cast<double>(n - 1) * time(isa::opcode::vvadd, windows * s.out_channels) +
                        static_cast<double>(s.kernel_h) * time(isa::opcode::lmv, shared_pixels(s, windows) * s.channels) + time(isa::opcode::lmv, windows * s.out_channels);
-    return c.resource_cost(1, one * static_cast<double>(checked::divide_up(s.out_width, windows) * s.batch * s.out_height), static_cast<double>(crossbars(s, c.chip, windows)));
+    const auto products = static_cast<double>(checked::divide_up(s.out_width, windows) * s.batch * s.out_height);
+    const double energy = products * static_cast<double>(n) * c.product_price(windows * s.out_channels);
+    return c.resource_cost(1, one * products, static_cast<double>(crossbars(s, c.chip, windows)), energy);
   }
   /// The number of windows of the least cost.
   [[nodiscard]] static std::int64_t windows(const convolution_shape& s, const context& c) {
@@ -228,7 +248,7 @@ struct kernel_in_columns {
 };
 
 /// The strategies that the tools offer, in order of preference among equal costs.
-using default_convolution_strategies = std::tuple<depthwise, streamed_packed, streamed_patch, output_channel_tiled, input_k_tiled, tiled_2d, toeplitz, kernel_in_columns, packed_im2col, legacy>;
+using default_convolution_strategies = std::tuple<depthwise, depthwise_vector, streamed_packed, streamed_patch, output_channel_tiled, input_k_tiled, tiled_2d, toeplitz, kernel_in_columns, packed_im2col, legacy>;
 
 /// Why a node got its strategy, for the report.
 struct convolution_choice {

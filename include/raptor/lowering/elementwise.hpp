@@ -146,6 +146,7 @@ void element_wise_dense(context& c, model::vertex v, std::uint32_t result, const
 /// The channels and columns of every row that one compute writes.
 struct row_part {
   interval channels, columns;
+  std::int64_t block = 0;  ///< where the columns are the third lane dimension: how many a tile takes; else 0
   friend auto operator<=>(const row_part&, const row_part&) = default;
 };
 /// How several computes divide the rows of a value among them; empty where one writes whole rows.
@@ -155,9 +156,15 @@ struct row_part {
   for (const auto w : c.out.writers(value))
     for (const auto& a : c.out.at(w).accesses) {
       if (a.value != value || a.mode == access_mode::read) continue;
-      for (const std::size_t d : {1u, 3u})
-        if (!a.low[d].is_constant() || !a.high[d].is_constant()) return {};
-      parts.push_back({{a.low[1].constant(), a.high[1].constant()}, {a.low[3].constant(), a.high[3].constant()}});
+      if (!a.low[1].is_constant() || !a.high[1].is_constant()) return {};
+      const interval channels{a.low[1].constant(), a.high[1].constant()};
+      if (a.low[3].is_constant() && a.high[3].is_constant()) {
+        parts.push_back({channels, {a.low[3].constant(), a.high[3].constant()}});
+      } else {
+        const auto& writer = c.out.at(w);
+        if (writer.lanes.size() != 3 || writer.granule[2] != writer.most[2] || a.low[3] != tile_begin(2) || a.high[3] != tile_end(2)) return {};
+        parts.push_back({channels, {0, writer.lanes[2]}, writer.most[2]});
+      }
       covered += parts.back().channels.size() * parts.back().columns.size();
     }
   const auto& sizes = c.out.values()[value].sizes;
@@ -165,7 +172,8 @@ struct row_part {
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
   std::int64_t distinct = 0;
   for (const auto& p : parts) distinct += p.channels.size() * p.columns.size();
-  return parts.size() > 1 && covered == distinct && covered == sizes[1] * sizes[3] ? parts : std::vector<row_part>{};
+  const bool divided = parts.size() > 1 || (parts.size() == 1 && parts[0].block > 0);
+  return divided && covered == distinct && covered == sizes[1] * sizes[3] ? parts : std::vector<row_part>{};
 }
 
 /// Image rows whose sources are images of the result's size, divided as one of them is: each compute continues one part.
@@ -183,12 +191,17 @@ bool element_wise_parts(context& c, model::vertex v, std::uint32_t result, const
   if (parts.empty()) return false;
   const auto n = tile_begin(0), h = tile_begin(1);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    kernel_builder k(compute_name(c, v, request.part) + "." + std::to_string(p), {sizes[0], sizes[2]});
+    const auto block = parts[p].block;
+    kernel_builder k(compute_name(c, v, request.part) + "." + std::to_string(p), block > 0 ? shape{sizes[0], sizes[2], sizes[3]} : shape{sizes[0], sizes[2]});
     one_row_a_tile(k);
     auto [low, high] = row_box(sizes);
     low[1] = parts[p].channels.begin, high[1] = parts[p].channels.end, low[3] = parts[p].columns.begin, high[3] = parts[p].columns.end;
-    const std::vector<affine> first{n, parts[p].channels.begin, h, parts[p].columns.begin};
-    const std::int64_t length = parts[p].channels.size() * parts[p].columns.size();
+    if (block > 0) {
+      k.current().granule[2] = block, k.current().most.push_back(block);
+      low[3] = tile_begin(2), high[3] = tile_end(2);
+    }
+    const std::vector<affine> first{n, parts[p].channels.begin, h, low[3]};
+    const affine length = (high[3] - low[3]) * parts[p].channels.size();
     std::vector<operand> in, scratch;
     for (const auto s : request.sources) in.push_back(k.at(k.reads(s, low, high), first));
     const auto y = k.writes(result, low, high);

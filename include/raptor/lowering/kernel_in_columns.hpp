@@ -101,6 +101,16 @@ namespace detail {
   return sum * static_cast<double>(checked::divide_up(s.width, runs.period)) + static_cast<double>(taps) * static_cast<double>(c.time(isa::opcode::lldi, s.out_width * outputs));
 }
 
+/// What the products of one input row of a part cost beside their time (context::product_price).
+[[nodiscard]] inline double scatter_row_energy(const convolution_shape& s, const context& c, const column_runs& runs, std::int64_t taps, std::int64_t inputs,
+                                               std::int64_t outputs) {
+  double sum = 0;
+  for (const auto& run : runs.runs)
+    if (run.outs > 0)
+      sum += static_cast<double>(checked::divide_up(run.pixels * inputs, c.chip.crossbar_rows)) * c.product_price(taps * run.outs * outputs);
+  return sum * static_cast<double>(checked::divide_up(s.width, runs.period));
+}
+
 /// Most kernel rows of a phase.
 [[nodiscard]] inline std::int64_t most_taps(const convolution_shape& s) {
   std::size_t most = 0;
@@ -124,51 +134,46 @@ namespace detail {
   const std::int64_t channels = together * s.group_inputs(), outputs = together * s.c();
   const std::int64_t slices = checked::divide_up(channels, chip.crossbar_rows);
 
-  // Ways to divide: `depth` slices in one core, as many output channels as then fit.
+  // Ways to divide: `depth` slices in one core and one or several pixels a product, as many output channels as then fit. Neighbouring pixels lie
+  // together where a part takes all channels.
   double least = 0;
   std::int64_t size = 0;
-  for (std::int64_t depth = slices; depth >= 1; --depth) {
-    const std::int64_t inputs = std::min(channels, depth * chip.crossbar_rows), cuts = checked::divide_up(channels, inputs);
-    if (depth < slices && cuts == checked::divide_up(channels, std::min(channels, (depth + 1) * chip.crossbar_rows))) continue;  // no fewer cores
+  const auto consider = [&](const column_runs& runs, std::int64_t inputs, std::int64_t cuts) {
     std::int64_t pieces = 1;
-    while (pieces < outputs && !fits(single, inputs, checked::divide_up(outputs, pieces))) ++pieces;
+    while (pieces < outputs && !fits(runs, inputs, checked::divide_up(outputs, pieces))) ++pieces;
     const std::int64_t piece = checked::divide_up(outputs, pieces);
-    if (!fits(single, inputs, piece) || (pieces > 1 && together > 1)) continue;
+    if (!fits(runs, inputs, piece) || (pieces > 1 && together > 1)) return false;
     double cost = 0;
     if (c != nullptr) {
       const auto row = s.out_width * piece;
       const double extra = static_cast<double>(c->time(isa::opcode::vvadd, row) + 2 * c->time(isa::opcode::send, row));
-      const double part = detail::scatter_row_cost(s, *c, single, taps, inputs, piece) * static_cast<double>(s.batch * s.height);
-      const auto crossbars = detail::column_crossbars(chip, single, taps, inputs, piece);
-      cost = c->resource_cost(static_cast<double>(pieces * cuts), part, static_cast<double>(crossbars)) +
+      const auto rows = static_cast<double>(s.batch * s.height);
+      const auto crossbars = detail::column_crossbars(chip, runs, taps, inputs, piece);
+      cost = c->resource_cost(static_cast<double>(pieces * cuts), detail::scatter_row_cost(s, *c, runs, taps, inputs, piece) * rows, static_cast<double>(crossbars),
+                              detail::scatter_row_energy(s, *c, runs, taps, inputs, piece) * rows) +
              static_cast<double>(pieces * (cuts - 1) * taps * s.batch * s.out_height) * extra;
       if (2 * crossbars > capacity) cost *= c->options.large_part;
     }
-    if (size != 0 && cost >= least) continue;
+    if (size != 0 && cost >= least) return true;
     least = cost, size = piece;
+    plan.runs = runs;
     plan.inputs.clear();
     for (std::int64_t i = 0; i < channels; i += inputs) plan.inputs.push_back({i, std::min(channels, i + inputs)});
-    if (c == nullptr) break;
+    return true;
+  };
+  for (std::int64_t depth = slices; depth >= 1; --depth) {
+    const std::int64_t inputs = std::min(channels, depth * chip.crossbar_rows), cuts = checked::divide_up(channels, inputs);
+    if (depth < slices && cuts == checked::divide_up(channels, std::min(channels, (depth + 1) * chip.crossbar_rows))) continue;  // no fewer cores
+    if (consider(single, inputs, cuts) && c == nullptr) break;
   }
   if (size == 0) {
-    plan.inputs.clear();
     plan.why = "one output channel needs " + std::to_string(detail::column_crossbars(chip, single, taps, std::min(channels, chip.crossbar_rows), 1)) +
                " crossbars, a core has " + std::to_string(capacity);
     return plan;
   }
+  if (c != nullptr && together == s.groups)
+    for (std::int64_t pixels = 2; pixels <= std::min(s.width, chip.crossbar_rows / s.channels); ++pixels) consider(make_column_runs(s, pixels), channels, 1);
 
-  // More pixels in a product where their channels leave rows free; neighbouring pixels lie together where a part takes all channels.
-  plan.runs = single;
-  if (together == s.groups && size == outputs && plan.inputs.size() == 1) {
-    double best = c ? detail::scatter_row_cost(s, *c, single, taps, s.channels, s.out_channels) : 0;
-    for (std::int64_t pixels = 2; pixels <= std::min(s.width, chip.crossbar_rows / s.channels); ++pixels) {
-      const auto runs = make_column_runs(s, pixels);
-      if (!fits(runs, s.channels, s.out_channels)) break;
-      const double cost = c ? detail::scatter_row_cost(s, *c, runs, taps, s.channels, s.out_channels) : 0;
-      if (cost > best) continue;
-      best = cost, plan.runs = runs;
-    }
-  }
   if (c != nullptr) {
     const double row = detail::scatter_row_cost(s, *c, plan.runs, taps, plan.inputs[0].size(), size);
     plan.segments = std::clamp<std::int64_t>(static_cast<std::int64_t>(row / static_cast<double>(c->options.tile_time) + 0.5), 1,
@@ -480,7 +485,8 @@ inline void lower_columns(context& c, model::vertex v, const std::string& strate
       for (const auto& inputs : plan.inputs) {
         const auto channels = std::min(inputs.size(), part.block.groups * s.group_inputs());
         const double work = detail::scatter_row_cost(s, c, plan.runs, taps, channels, part.outputs.size()) * number(s.batch * s.height) / number(s.stride_h);
-        sum += c.resource_cost(1, work, number(detail::column_crossbars(c.chip, plan.runs, taps, channels, part.outputs.size())));
+        const double energy = detail::scatter_row_energy(s, c, plan.runs, taps, channels, part.outputs.size()) * number(s.batch * s.height) / number(s.stride_h);
+        sum += c.resource_cost(1, work, number(detail::column_crossbars(c.chip, plan.runs, taps, channels, part.outputs.size())), energy);
       }
     }
     const auto cuts = static_cast<std::int64_t>(plan.inputs.size());

@@ -32,12 +32,12 @@ struct lowered {
 /// Cost: O(nodes + weight blocks). Deterministic.
 template <class... Strategies>
 [[nodiscard]] lowered lower_model(const model::graph& g, const layout::plan& plan, const program::geometry& chip, const lowering_options& options,
-                                  const instruction_time& time, const std::tuple<Strategies...>& strategies) {
+                                  const instruction_time& time, const std::tuple<Strategies...>& strategies, const product_energy& energy = {}) {
   lowered result;
   result.graph.name = g.name;
   for (const auto t : g.inputs) result.graph.inputs.push_back({g.at(t).name, g.at(t).sizes});
   for (const auto t : g.outputs) result.graph.outputs.push_back({g.at(t).name, g.at(t).sizes});
-  context c(g, plan, chip, options, time, result.graph);
+  context c(g, plan, chip, options, time, result.graph, energy);
   c.price = fair_prices(c, strategies);
   result.options = options, result.price = c.price;
   std::vector<std::string> refused;

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,9 +47,29 @@ inline void lower(const model::batch_normalization& op, model::vertex v, context
   });
 }
 
+/// u^-beta · scale for u ≥ 1, clamped below 2^32, by the function that takes least work.
+class falling_power {
+ public:
+  falling_power(kernel_builder& k, double beta, std::int64_t chunk, double scale, const std::string& place) {
+    const double quarters = 4 * beta;
+    if (quarters >= 1 && quarters <= 8 && quarters == std::floor(quarters) && std::abs(std::log2(scale)) <= 60) root_.emplace(k, static_cast<int>(quarters), chunk, scale);
+    else power_.emplace(k, -beta, 0, 31, chunk, scale, place);
+  }
+  /// In place, for `length` ≤ chunk elements of a temporary.
+  void apply(kernel_builder& k, const operand& u, const affine& length) const {
+    if (root_) root_->apply(k, u, u, length);
+    else power_->apply(k, u, u, length);
+  }
+
+ private:
+  std::optional<inverse_root_power> root_;
+  std::optional<power_function> power_;
+};
+
 /// Local response normalization: x · (bias + alpha / size · Σ x²)^-beta. The squares lie in a buffer with zeros around the channels
-/// (rows: one pixel after the other, each C and a gap; dense: one channel after the other), so that the sum over
-/// the window is a sum of shifted vectors; the power is power_function of 1 + alpha / (size · bias) · Σ x², clamped below 2^32.
+/// (rows: a block of pixels one after the other, each C and a gap; dense: one channel after the other), so that the sum over
+/// the window is a sum of shifted vectors; the power is falling_power of 1 + alpha / (size · bias) · Σ x².
+/// Lanes: the images, their rows, and in strips the columns, a block a tile.
 /// Errors: unsupported, where bias is not positive or alpha is negative, or the power is beyond power_function's range.
 inline void lower(const model::lrn& op, model::vertex v, context& c) {
   require_floats(c, v);
@@ -63,20 +85,23 @@ inline void lower(const model::lrn& op, model::vertex v, context& c) {
   const bool rows = in_rows(c, v);
   const auto channels = sizes[1];
   const auto before = std::min((op.size - 1) / 2, channels), after = std::min(op.size - 1 - (op.size - 1) / 2, channels);
-  // Distance of two channels and of two pixels in the buffer, and how many pixels it has.
-  const auto gap = std::max(before, after);
-  const auto pixels = rows ? sizes[3] : elements_from(sizes, std::min<std::size_t>(rank, 3));
-  const auto unit = rows ? std::int64_t{1} : pixels, pitch = rows ? channels + gap : std::int64_t{1};
+  // Pixels of a tile; distance of two channels and of two pixels in the buffer.
+  const auto gap = std::max(before, after), pitch = rows ? channels + gap : std::int64_t{1};
+  constexpr std::int64_t enough = 512;  // elements of a vector
+  const auto pixels = rows ? checked::divide_up(sizes[3], checked::divide_up(checked::multiply(sizes[3], pitch), std::max(enough, pitch))) : elements_from(sizes, std::min<std::size_t>(rank, 3));
+  const auto unit = rows ? std::int64_t{1} : pixels;
   const auto elements = rows ? before + checked::multiply(pixels, pitch) : checked::multiply(before + channels + after, pixels);
-  const auto need = rows ? (pixels - 1) * pitch + channels : channels * pixels;
+  const affine need = rows ? tile_extent(2) * pitch - gap : affine(channels * pixels);
 
   shape lanes{sizes[0]};
   if (rank > 2) lanes.push_back(sizes[2]);
+  if (rows) lanes.push_back(sizes[3]);
   kernel_builder k(compute_name(c, v), lanes);
-  if (rows) one_row_a_tile(k);
+  if (rows) k.current().most = {1, 1, pixels}, k.current().granule = {1, 1, pixels};
   affine_box b;
   for (std::size_t d = 0; d < rank; ++d) {
     if (d == 0 || d == 2) b.push(tile_begin(d / 2), tile_end(d / 2));
+    else if (d == 3 && rows) b.push(tile_begin(2), tile_end(2));
     else b.push(0, sizes[d]);
   }
   const auto x = k.reads(rows ? row_operand(c, n.inputs[0]) : c.operand(n.inputs[0], layout::physical::dense), b.low, b.high);
@@ -86,11 +111,12 @@ inline void lower(const model::lrn& op, model::vertex v, context& c) {
   const auto squares = k.scratch("squares", elements, true);
   k.prologue([&] { k.fill(k.in(squares), 0, elements); });
   const auto sums = k.scratch("sums", elements), more = taps > 3 ? k.scratch("more_sums", elements) : sums;
-  // As many chunks as it takes, of about equal length.
-  const auto chunk = checked::divide_up(need, checked::divide_up(need, std::int64_t{1024}));
+  // Rows: one chunk. Dense: as many as it takes, of about equal length.
+  const auto whole = channels * pixels;
+  const auto chunk = rows ? pixels * pitch : checked::divide_up(whole, checked::divide_up(whole, std::int64_t{1024}));
   const double alpha = static_cast<double>(op.alpha) / (static_cast<double>(op.size) * static_cast<double>(op.bias));
   const auto weight = filled(k, "alpha", static_cast<float>(alpha), chunk), one = filled(k, "one", 1, chunk);
-  const power_function power(k, -static_cast<double>(op.beta), 0, 31, chunk, std::pow(static_cast<double>(op.bias), -static_cast<double>(op.beta)), place_of(c, v));
+  const falling_power power(k, static_cast<double>(op.beta), chunk, std::pow(static_cast<double>(op.bias), -static_cast<double>(op.beta)), place_of(c, v));
 
   const auto lane = [&](const std::vector<affine>& i) {
     auto at = b.low;
@@ -98,7 +124,7 @@ inline void lower(const model::lrn& op, model::vertex v, context& c) {
     if (rank > 2 && i.size() > 1) at[2] += i[1];
     // Runs that lie together in the tensor: the channels of a pixel (rows), the pixels of a channel (dense), or everything.
     const bool together = !rows && (rank == 2);
-    const auto runs = rows ? pixels : together ? std::int64_t{1} : channels;
+    const affine runs = rows ? tile_extent(2) : affine(together ? std::int64_t{1} : channels);
     const auto run = rows || together ? channels : pixels;
     const auto distance = rows ? pitch : unit;
     const auto element = [&](const affine& r) {
@@ -117,18 +143,22 @@ inline void lower(const model::lrn& op, model::vertex v, context& c) {
       k.vector(isa::opcode::vvadd, k.in(base), k.in(sum.a), k.in(sum.b, sum.shift), need);
     }
     const auto powers = base == squares ? sums : base;
-    const auto raise = [&](const affine& first, std::int64_t count) {
+    const auto raise = [&](const affine& first, const affine& count) {
       k.vector(isa::opcode::vvmul, k.in(powers, first), k.in(base, first), k.in(weight), count);
       k.vector(isa::opcode::vvadd, k.in(powers, first), k.in(powers, first), k.in(one), count);
-      power.apply(k, k.in(powers, first), k.in(powers, first), count);
+      power.apply(k, k.in(powers, first), count);
     };
-    k.loop(need / chunk, [&](const affine& i2) { raise(i2 * chunk, chunk); });
-    if (need % chunk != 0) raise(need / chunk * chunk, need % chunk);
+    if (rows) {
+      raise(0, need);
+    } else {
+      k.loop(whole / chunk, [&](const affine& i2) { raise(i2 * chunk, chunk); });
+      if (whole % chunk != 0) raise(whole / chunk * chunk, whole % chunk);
+    }
     k.loop(runs, [&](const affine& r) {
       k.vector(isa::opcode::vvmul, k.at(y, element(r)), k.at(x, element(r)), k.in(powers, r * distance), run);
     });
   };
-  nest(k, lane_counts(lanes, lanes.size()), lane);
+  nest(k, lane_counts(rows ? leading(lanes, 2) : lanes, rows ? 2 : lanes.size()), lane);
   c.add(v, k);
 }
 

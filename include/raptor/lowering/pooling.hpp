@@ -67,7 +67,7 @@ struct pending_reduction {
 /// Appends all but the last of the operations that give r[i] = f over t < taps of base[i + t · unit], for i < need.
 /// `free`: two temporaries to work in, as large as base.
 [[nodiscard]] inline pending_reduction reduce_taps(kernel_builder& k, isa::opcode f, std::uint32_t base, std::array<std::uint32_t, 2> free,
-                                                   std::int64_t unit, std::int64_t taps, std::int64_t need) {
+                                                   std::int64_t unit, std::int64_t taps, const affine& need) {
   pending_reduction r{base, base, 0, true};
   std::int64_t done = 1;
   int bit = 62;

@@ -126,6 +126,11 @@ class pim {
     return period_;
   }
 
+  /// Energy of one mvmul in picojoules: that of all crossbars of the columns, used or not. `columns`: used ones.
+  [[nodiscard]] double product_energy(std::int64_t columns) const {
+    return static_cast<double>(divide_up(std::max<std::int64_t>(columns, 1), chip_.weight_columns)) * crossbar_energy_;
+  }
+
   /// A matched send and receive with idle switches, the receiver waiting: ready, go, local read, data, local write.
   /// From a core to itself: a local copy.
   [[nodiscard]] picoseconds transfer_time(std::size_t from, std::size_t to, std::int64_t elements) const {
@@ -190,6 +195,7 @@ class pim {
     period_ = std::max<picoseconds>(1, to_picoseconds(parameters_->chip_config.core_config.period));
     matrix_read_ = local(true, bytes(chip_.crossbar_rows) * 8);
     matrix_compute_ = matrix_cycles();
+    crossbar_energy_ = matrix_energy();
   }
 
   /// Cycles of the conversion pipeline for one product; qdiv truncates, as the simulator's does.
@@ -205,6 +211,20 @@ class pim {
     const double back = adc + tail + (a - 1) * std::max(adc, tail);
     const double cycles = m.pipeline_mode ? front + back + (n - 1) * std::max(front, back) : n * (front + back);
     return to_picoseconds(cycles * m.period);
+  }
+
+  /// Picojoules of one crossbar in one product.
+  [[nodiscard]] double matrix_energy() const {
+    const auto& m = parameters_->chip_config.core_config.matrix_config;
+    const auto number = [](auto v) { return static_cast<double>(v); };
+    const auto quotient = [](std::int64_t a, std::int64_t b) { return b == 0 ? std::int64_t{0} : a / b; };
+    const double n = number(quotient(chip_.element_bits, m.dac_resolution)) * number(quotient(m.xbar_size[0], m.dac_count));
+    const double front = m.period * m.dac_dynamic_power * number(m.dac_latency_cycle) * number(m.dac_count) + m.xbar_read_power * m.xbar_latency +
+                         m.period * m.sample_hold_dynamic_power * number(m.sample_hold_latency_cycle) * number(m.xbar_size[1]);
+    const double back = number(quotient(m.xbar_size[1], m.adc_count)) * m.period *
+                        (m.adc_dynamic_power * number(m.adc_latency_cycle) * number(m.adc_count) + m.shift_adder_dynamic_power * number(m.shift_adder_latency_cycle) +
+                         m.output_buffer_dynamic_power * number(m.output_buffer_latency_cycle));
+    return n * (front + back);
   }
 
   void check_core(std::size_t core) const {
@@ -252,6 +272,7 @@ class pim {
   picoseconds period_ = 1;
   picoseconds matrix_read_ = 0;
   picoseconds matrix_compute_ = 0;
+  double crossbar_energy_ = 0;  ///< pJ
 };
 static_assert(chip_target<pim>);
 
