@@ -4,6 +4,8 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,13 +72,35 @@ struct by_objective {
 bool judged_exactly(const compile_options& options) { return !options.target_configuration.empty() && (options.effort > 1 || options.goal == objective::energy); }
 /// How many of them.
 std::size_t exact_candidates(const compile_options& options) { return options.goal == objective::energy ? 8 : options.effort > 2 ? 6 : 3; }
-/// What the objective makes of the exact time and energy: less is better. Programs that the timing model refuses keep their order.
-double exact_worth(const compilation& c, const compile_options& options) {
+/// The exact time and energy of a candidate.
+struct exact_figures {
+  double time = 0;  ///< of one input in ms, or of a stream from output to output
+  double energy = 0;
+};
+/// Requires: an image. Programs that the timing model refuses have no figures and keep their order.
+exact_figures exact_of(const compilation& c, const compile_options& options) {
   constexpr int intervals = 40;  // that a stream is timed for
   const auto time = time_image(c.image, options.target_configuration, streams(options) ? intervals * static_cast<double>(c.worth) * 1e-9 : 0);
-  if (!time.skipped.empty()) return 0;
-  if (options.goal == objective::energy) return time.energy_pj;
-  return streams(options) ? -time.samples_per_second : time.latency_ms;
+  if (!time.skipped.empty()) return {};
+  if (!streams(options)) return {time.latency_ms, time.energy_pj};
+  return {time.samples_per_second > 0 ? 1e3 / time.samples_per_second : std::numeric_limits<double>::infinity(), time.energy_pj};
+}
+/// Candidates in the order of the objective, by index: the least energy; or the least time, where of those within 2 % of it the one of least energy goes first.
+std::vector<std::size_t> ranked(const std::vector<exact_figures>& figures, objective goal) {
+  std::vector<std::size_t> order(figures.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto by = [&](auto key) { std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); }); };
+  if (goal == objective::energy) {
+    by([&](std::size_t i) { return figures[i].energy; });
+    return order;
+  }
+  by([&](std::size_t i) { return figures[i].time; });
+  if (order.empty()) return order;
+  const double limit = 1.02 * figures[order.front()].time;
+  const auto end = std::find_if(order.begin(), order.end(), [&](std::size_t i) { return figures[i].time > limit; });
+  const auto least = std::min_element(order.begin(), end, [&](std::size_t a, std::size_t b) { return figures[a].energy < figures[b].energy; });
+  std::rotate(order.begin(), least, std::next(least));
+  return order;
 }
 
 /// Synchronization policy of the tools: none for one input at a time; for streams what their channels and inputs need.
@@ -190,18 +214,19 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   if (ranking.empty()) return compile(variants.back());
   std::stable_sort(ranking.begin(), ranking.end());
   if (most > 1) {  // the timing model has the last word
-    std::vector<std::pair<double, std::size_t>> exact;
+    std::vector<exact_figures> figures;
+    std::vector<std::size_t> judged;
     for (std::size_t k = 0; k < kept.size(); ++k) {
       try {
         auto complete = with_compiler(variants[kept[k].variant], [&](const auto& compiler) { return compiler.complete(kept[k].made, stage::image, nothing); });
-        exact.emplace_back(exact_worth(complete, options), k);
+        figures.push_back(exact_of(complete, options));
+        judged.push_back(k);
       } catch (const error& e) {
         if (e.code() != error_code::capacity) throw;
       }
     }
-    std::stable_sort(exact.begin(), exact.end());
     std::vector<std::pair<schedule::picoseconds, std::size_t>> first;
-    for (const auto& [worth, k] : exact) first.emplace_back(ranking.front().first, kept[k].variant);
+    for (const auto i : ranked(figures, options.goal)) first.emplace_back(ranking.front().first, kept[judged[i]].variant);
     for (const auto& r : ranking)
       if (std::none_of(first.begin(), first.end(), [&](const auto& f) { return f.second == r.second; })) first.push_back(r);
     ranking = std::move(first);

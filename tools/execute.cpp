@@ -1,5 +1,6 @@
 #include "raptor/sim/executor.hpp"
 #include "raptor/sim/from_emitted.hpp"
+#include "raptor/sim/schedule_trials.hpp"
 #include "tools/pipeline.hpp"
 
 namespace raptor::tools {
@@ -16,6 +17,13 @@ sim::execution_result execute_image(const memory::image& image, std::span<const 
 
 sim::batch_result execute_batch(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs, const sim::execution_options& options) {
   return sim::execute_batch(program, inputs, options);
+}
+
+schedule_trials try_schedules(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs, std::size_t random, std::size_t most) {
+  sim::trial_options options;
+  options.random_schedules = random, options.most_of_a_kind = most;
+  auto result = sim::try_schedules(program, inputs, {}, options);
+  return {result.trials, result.held_reads, std::move(result.failures)};
 }
 
 }  // namespace raptor::tools

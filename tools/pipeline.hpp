@@ -83,6 +83,14 @@ using observer = std::function<void(stage, const compilation&)>;
 [[nodiscard]] sim::batch_result execute_batch(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs,
                                               const sim::execution_options& options = {});
 
+/// Runs a batch under many schedules of its cores (sim::try_schedules): `random` seeds, and at most `most` of each kind of adversarial schedule.
+struct schedule_trials {
+  std::size_t trials = 0;
+  std::uint64_t held_reads = 0;
+  std::vector<std::string> failures;
+};
+[[nodiscard]] schedule_trials try_schedules(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs, std::size_t random, std::size_t most);
+
 /// Time and energy of one input without the file system (time_image.cpp), by the exact model and a hardware file.
 struct image_time {
   double latency_ms = 0, energy_pj = 0;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,7 +34,7 @@ using namespace raptor;
 using tools::po::value;
 
 struct row {
-  std::string model, verdict, reason, layers;
+  std::string model, verdict, reason, layers, trials;
   double absolute = 0, relative = 0, seconds = 0;
   std::optional<tools::image_time> time = {};
   report::bounds bounds = {};
@@ -173,8 +176,29 @@ std::int64_t batch_size(const tools::command_line& line, const tools::compile_op
   return tools::streams(options) ? 4 : 1;
 }
 
+/// --schedules=N or N,M or N,all: N random ones, M of each kind of adversarial ones (20 unless given).
+struct schedule_count {
+  std::size_t random = 0, most = 20;
+};
+schedule_count schedules_of(const tools::command_line& line) {
+  if (!line.has("schedules")) return {};
+  const auto& text = line.get<std::string>("schedules");
+  schedule_count result;
+  const auto number = [&](std::string_view part) {
+    std::size_t value = 0;
+    const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (failure != std::errc{} || end != part.data() + part.size() || value == 0) throw tools::usage_error("--schedules=" + text + ": expected N, N,M or N,all");
+    return value;
+  };
+  const auto comma = text.find(',');
+  result.random = number(std::string_view(text).substr(0, comma));
+  if (comma != std::string::npos) result.most = text.substr(comma + 1) == "all" ? std::numeric_limits<std::size_t>::max() : number(std::string_view(text).substr(comma + 1));
+  return result;
+}
+
 row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file, const second_opinion& opinion) {
-  row r{std::filesystem::path(file).stem().string(), "FAIL", {}, {}, 0, 0, 0};
+  row r;
+  r.model = std::filesystem::path(file).stem().string(), r.verdict = "FAIL";
   const auto begin = std::chrono::steady_clock::now();
   const auto tolerance = line.get<double>("tolerance");
   try {
@@ -196,7 +220,8 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
       inputs.push_back(make_input(model.imported, static_cast<std::uint64_t>(line.get<std::int64_t>("seed")), line.has("input-dir") ? line.get<std::string>("input-dir") : "", i));
       bytes.push_back(inputs.back().bytes);
     }
-    const auto executed = tools::execute_batch(tools::load_image(compiled.image), bytes);
+    const auto program = tools::load_image(compiled.image);
+    const auto executed = tools::execute_batch(program, bytes);
     comparison all;
     for (std::size_t n = 0; n < inputs.size(); ++n) {
       const auto expected = opinion ? opinion->evaluate(file, model.imported, inputs[n].values) : model::evaluate(model.imported, inputs[n].values);
@@ -209,6 +234,15 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
     r.relative = all.relative();
     if (all.passes(tolerance)) r.verdict = "PASS";
     else r.reason = all.finite ? fmt::format("the error exceeds {:g} of the largest output", tolerance) : "an output is not finite where the reference is";
+    if (const auto schedules = schedules_of(line); schedules.random > 0) {
+      const auto tried = tools::try_schedules(program, bytes, schedules.random, schedules.most);
+      r.trials = fmt::format("schedules: {} tried, {} loads held back, {} went wrong", tried.trials, tried.held_reads, tried.failures.size());
+      if (!tried.failures.empty()) {
+        r.verdict = "FAIL";
+        if (r.reason.empty()) r.reason = "outputs depend on the schedule";
+        for (std::size_t i = 0; i < std::min<std::size_t>(tried.failures.size(), 20); ++i) r.reason += "\n      " + tried.failures[i];
+      }
+    }
     if (line.has("layers")) r.layers = compare_layers(model, chip, options, inputs.front(), tolerance, line.verbosity() > 0);
   } catch (const error& e) {
     if (e.code() == error_code::unsupported) r.verdict = "UNSUPPORTED";
@@ -245,6 +279,7 @@ int run(const tools::command_line& line) {
   const auto& reference = line.get<std::string>("reference");
   if (reference != "evaluator" && reference != "onnxruntime") throw tools::usage_error("--reference=" + reference + ": choose one of evaluator, onnxruntime");
   if (line.has("onnxruntime") && reference != "onnxruntime") throw tools::usage_error("--onnxruntime has no meaning without --reference=onnxruntime");
+  static_cast<void>(schedules_of(line));
   static_cast<void>(tools::make_target(options));  // usage errors before any work
   second_opinion opinion;
   if (reference == "onnxruntime") {
@@ -274,6 +309,7 @@ int run(const tools::command_line& line) {
     if (r.time && r.time->samples_per_second > 0) std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  samples/s\n", "", width, "stream", r.time->samples_per_second);
     if (r.time && !r.time->skipped.empty()) std::cout << "      not timed: " << r.time->skipped << "\n";
     if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";
+    if (!r.trials.empty()) std::cout << "      " << r.trials << "\n";
     if (!r.layers.empty()) std::cout << "      " << r.layers << "\n";
     std::cout.flush();
     (r.verdict == "PASS" ? passed : r.verdict == "FAIL" ? failed : unsupported) += 1;
@@ -308,6 +344,8 @@ int main(int argc, char** argv) {
     tools::po::options_description comparison("Comparison");
     comparison.add_options()("input-dir", value<std::string>(), "directory with input_0.bin ...: the raw bytes of all inputs (default: seeded random)")(
         "batch-size", value<std::int64_t>(), "inputs that the program executes without a pause between them; every output is compared (default: 4 for a stream, else 1)")(
+        "schedules", value<std::string>(),
+        "N, N,M or N,all: also execute the batch under N random schedules of the cores, and with up to M (20) of its cores, waits, stores and loads late, each by itself")(
         "sim-time", value<double>()->default_value(100), "ms that a stream is timed for")(
         "tolerance", value<double>()->default_value(1e-4), "largest error that passes, as a part of the largest output")(
         "layers", "also compare every tensor that survives to the program, and name the first operator that is wrong; -v: one line a tensor")(
