@@ -244,3 +244,11 @@ TEST_CASE("array_group_map") {
   CHECK(has(with("other", json::array()), "'array_group_map.other' names no core"));
   CHECK(has(config_failure([](json& c) { c["array_group_map"].erase("core1"); }), "'array_group_map.core1' is missing"));
 }
+
+TEST_CASE("config.json: more values or tensors than a program has are refused before they are kept") {
+  const auto tensors = config_failure([](json& c) { c["inputs_addresses"] = c["inputs_sizes"] = std::vector<int>(70'000, 0); });
+  CHECK(tensors.find("capacity error: 'inputs_addresses' has 70000 entries; 65536 are the most") == 0);
+  const auto values = config_failure([](json& c) { c["outputs_sizes"] = std::vector<int>(2'000'000, 0); });
+  CHECK(values.find("capacity error: ") == 0);
+  CHECK(values.find("too many values; 1048576 are allowed") != std::string::npos);
+}
