@@ -20,6 +20,7 @@
 #include "raptor/memory/widen.hpp"
 #include "raptor/model/reference.hpp"
 #include "raptor/model/reference_compare.hpp"
+#include "tools/choices.hpp"
 #include "tools/common.hpp"
 #include "tools/onnxruntime.hpp"
 #include "tools/pipeline.hpp"
@@ -173,14 +174,12 @@ std::int64_t batch_size(const tools::command_line& line, const tools::compile_op
   return tools::streams(options) ? 4 : 1;
 }
 
-row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file, const second_opinion& opinion) {
+row validate(const tools::command_line& line, const tools::compile_options& options, const std::map<std::string, shape>& shapes, const std::string& file,
+             const second_opinion& opinion) {
   row r{std::filesystem::path(file).stem().string(), "FAIL", {}, {}, 0, 0, 0};
   const auto begin = std::chrono::steady_clock::now();
   const auto tolerance = line.get<double>("tolerance");
   try {
-    std::map<std::string, shape> shapes;
-    if (line.has("shape"))
-      for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));
     const auto model = tools::load_model(file, shapes);
     const auto chip = tools::make_target(options);
     auto compiled = tools::compile_model(model.canonical, chip, options);
@@ -213,9 +212,9 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
   } catch (const error& e) {
     if (e.code() == error_code::unsupported) r.verdict = "UNSUPPORTED";
     if (e.code() == error_code::usage) throw;
-    r.reason = e.what();
-    for (const auto& detail : e.details()) r.reason += "\n      " + detail;
-    if (e.details().empty() && !e.place().empty()) r.reason += " (" + e.place() + ")";
+    r.reason = printable(e.what());
+    for (const auto& detail : e.details()) r.reason += "\n      " + printable(detail);
+    if (e.details().empty() && !e.place().empty()) r.reason += " (" + printable(e.place()) + ")";
   }
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return r;
@@ -238,7 +237,7 @@ int run(const tools::command_line& line) {
     throw tools::usage_error("--objective=energy needs --pim-target-config: what instructions cost is said there");
   if (!(line.get<double>("sim-time") > 0)) throw tools::usage_error("--sim-time must be positive");
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
-  options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
+  options.lowering.convolution = tools::conv_lowering(line);
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
   const auto tolerance = line.get<double>("tolerance");
   if (!std::isfinite(tolerance) || tolerance < 0) throw tools::usage_error("--tolerance must be a finite number that is not negative");
@@ -246,6 +245,7 @@ int run(const tools::command_line& line) {
   if (reference != "evaluator" && reference != "onnxruntime") throw tools::usage_error("--reference=" + reference + ": choose one of evaluator, onnxruntime");
   if (line.has("onnxruntime") && reference != "onnxruntime") throw tools::usage_error("--onnxruntime has no meaning without --reference=onnxruntime");
   static_cast<void>(tools::make_target(options));  // usage errors before any work
+  const auto shapes = tools::shapes_of(line);
   second_opinion opinion;
   if (reference == "onnxruntime") {
     try {
@@ -266,7 +266,7 @@ int run(const tools::command_line& line) {
   std::size_t passed = 0, failed = 0, unsupported = 0;
   for (const auto& file : files) {
     if (tools::shows_progress(line)) std::cerr << "raptor-validate: " << file << "\n";
-    const auto r = validate(line, options, file, opinion);
+    const auto r = validate(line, options, shapes, file, opinion);
     std::cout << fmt::format("{:<{}}  {:<11}  {:>12.3g}  {:>12.3g}  {:>8.2f}\n", r.model, width, r.verdict, r.absolute, r.relative, r.seconds);
     if (r.time && r.time->skipped.empty())
       std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  {:>12.6g}  {:>9.4g}  {:>6}  {:<14}  {}\n", "", width, fmt::format("{} bits", options.element_bits), r.time->latency_ms,
@@ -274,7 +274,7 @@ int run(const tools::command_line& line) {
     if (r.time && r.time->samples_per_second > 0) std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  samples/s\n", "", width, "stream", r.time->samples_per_second);
     if (r.time && !r.time->skipped.empty()) std::cout << "      not timed: " << r.time->skipped << "\n";
     if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";
-    if (!r.layers.empty()) std::cout << "      " << r.layers << "\n";
+    if (!r.layers.empty()) std::cout << "      " << printable(r.layers) << "\n";
     std::cout.flush();
     (r.verdict == "PASS" ? passed : r.verdict == "FAIL" ? failed : unsupported) += 1;
   }
