@@ -128,14 +128,14 @@ template <class Body>
     std::cerr << tool << ": error: standard output cannot be written\n";
   } catch (const error& e) {
     if (e.code() == error_code::usage) {
-      std::cerr << tool << ": " << e.what() << " (try --help)\n";
+      std::cerr << tool << ": " << printable(e.what()) << " (try --help)\n";
       return exit_usage;
     }
     std::cerr << tool << ": " << describe(e) << "\n";
   } catch (const std::bad_alloc&) {
     std::cerr << tool << ": error: out of memory\n";
   } catch (const std::exception& e) {
-    std::cerr << tool << ": error: " << e.what() << "\n";
+    std::cerr << tool << ": error: " << printable(e.what()) << "\n";
   }
   return exit_failure;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "raptor/memory/widen.hpp"
+#include "tools/choices.hpp"
 #include "tools/common.hpp"
 #include "tools/pipeline.hpp"
 #include "tools/report.hpp"
@@ -23,9 +24,6 @@ namespace {
 
 using namespace raptor;
 using tools::po::value;
-
-constexpr const char* conv_strategies[] = {"auto", "legacy", "depthwise", "depthwise-vector", "packed-im2col", "streamed-patch", "streamed-packed",
-                                           "output-channel-tiled", "input-k-tiled", "tiled-2d", "toeplitz", "kernel-in-columns"};
 
 void declare(tools::command_line& line) {
   tools::po::options_description output("Output");
@@ -77,18 +75,8 @@ void require_positive(const tools::command_line& line, const char* name) {
   if (line.has(name) && line.get<std::int64_t>(name) <= 0)
     throw tools::usage_error(std::string("--") + name + " must be positive, not " + std::to_string(line.get<std::int64_t>(name)));
 }
-std::string one_of(const tools::command_line& line, const char* name, const std::vector<std::string>& choices) {
-  const auto& given = line.get<std::string>(name);
-  std::string list;
-  for (const auto& c : choices) {
-    if (c == given) return given;
-    list += (list.empty() ? "" : ", ") + c;
-  }
-  throw tools::usage_error(std::string("--") + name + "=" + given + ": choose one of " + list);
-}
-
 void check_execute_as(const tools::command_line& line) {
-  if (line.has("execute-as")) static_cast<void>(one_of(line, "execute-as", {"f32"}));
+  if (line.has("execute-as")) static_cast<void>(tools::one_of(line, "execute-as", {"f32"}));
 }
 
 tools::compile_options read_options(const tools::command_line& line) {
@@ -100,7 +88,7 @@ tools::compile_options read_options(const tools::command_line& line) {
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
   options.element_bits = line.get<std::int64_t>("element-bits");
   check_execute_as(line);
-  options.lowering.convolution = one_of(line, "pim-conv-lowering", {std::begin(conv_strategies), std::end(conv_strategies)});
+  options.lowering.convolution = tools::conv_lowering(line);
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
@@ -124,9 +112,9 @@ tools::compile_options read_options(const tools::command_line& line) {
 
 tools::report_options read_report_options(const tools::command_line& line) {
   tools::report_options options;
-  options.convolutions = one_of(line, "pim-report-conv-lowering", {"true", "false"}) == "true";
-  options.dataflow = one_of(line, "pim-export-spatial-dataflow", {"none", "spatial1", "spatial2", "spatial3", "spatial4", "all"});
-  if (line.has("graphviz")) options.graphviz = one_of(line, "graphviz", {"spatial1", "spatial2", "spatial3", "spatial4"});
+  options.convolutions = tools::one_of(line, "pim-report-conv-lowering", {"true", "false"}) == "true";
+  options.dataflow = tools::one_of(line, "pim-export-spatial-dataflow", {"none", "spatial1", "spatial2", "spatial3", "spatial4", "all"});
+  if (line.has("graphviz")) options.graphviz = tools::one_of(line, "graphviz", {"spatial1", "spatial2", "spatial3", "spatial4"});
   options.model = line.get<std::string>("model");
   if (line.has("pim-target-config")) options.configuration = line.get<std::string>("pim-target-config");
   options.given = {{"pim-conv-lowering", line.get<std::string>("pim-conv-lowering")},
@@ -217,7 +205,7 @@ std::string describe_stage(stage s, const compilation& c) {
 /// Checks, plans addresses and writes the artifact: the part that --pim-only-codegen runs alone.
 void emit_artifact(const tools::command_line& line, memory::image image, std::vector<emit::extra_file> extra, const progress& report) {
   if (line.has("execute-as")) image = memory::widen(std::move(image));
-  tools::complete_reports(extra, image, one_of(line, "pim-memory-report", {"summary", "none"}) == "summary");
+  tools::complete_reports(extra, image, tools::one_of(line, "pim-memory-report", {"summary", "none"}) == "summary");
   emit::artifact_options options;
   options.json = line.has("pim-emit-json");
   options.extra = std::move(extra);
@@ -248,15 +236,13 @@ int compile(const tools::command_line& line, progress& report) {
   const auto options = read_options(line);
   require_reached(line, options.last);
   const auto reports = read_report_options(line);
-  static_cast<void>(one_of(line, "pim-memory-report", {"summary", "none"}));
+  static_cast<void>(tools::one_of(line, "pim-memory-report", {"summary", "none"}));
   const auto chip = tools::make_target(options);
   if (options.pipeline > chip.chip().core_count)
     throw tools::usage_error("--pipeline=" + std::to_string(options.pipeline) + ": the chip has " + std::to_string(chip.chip().core_count) + " cores, and a stage needs one");
-  std::map<std::string, shape> shapes;
-  if (line.has("shape"))
-    for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));
+  const auto shapes = tools::shapes_of(line);
   const auto model = tools::load_model(line.get<std::string>("model"), shapes);
-  for (const auto& note : model.imported.notes) std::cerr << "raptor-compile: note: " << note << "\n";
+  for (const auto& note : model.imported.notes) std::cerr << "raptor-compile: note: " << printable(note) << "\n";
   report("read", [&] { return fmt::format("{} nodes, {} after the rewrites", model.imported.node_count(), model.canonical.node_count()); });
 
   const auto explained = line.has("explain") ? tools::nodes_to_explain(model, line.get<std::string>("explain")) : std::vector<model::vertex>{};

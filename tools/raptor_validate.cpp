@@ -23,6 +23,7 @@
 #include "raptor/memory/widen.hpp"
 #include "raptor/model/reference.hpp"
 #include "raptor/model/reference_compare.hpp"
+#include "tools/choices.hpp"
 #include "tools/common.hpp"
 #include "tools/onnxruntime.hpp"
 #include "tools/pipeline.hpp"
@@ -196,15 +197,13 @@ schedule_count schedules_of(const tools::command_line& line) {
   return result;
 }
 
-row validate(const tools::command_line& line, const tools::compile_options& options, const std::string& file, const second_opinion& opinion) {
+row validate(const tools::command_line& line, const tools::compile_options& options, const std::map<std::string, shape>& shapes, const std::string& file,
+             const second_opinion& opinion) {
   row r;
   r.model = std::filesystem::path(file).stem().string(), r.verdict = "FAIL";
   const auto begin = std::chrono::steady_clock::now();
   const auto tolerance = line.get<double>("tolerance");
   try {
-    std::map<std::string, shape> shapes;
-    if (line.has("shape"))
-      for (const auto& text : line.get<std::vector<std::string>>("shape")) shapes.insert(tools::parse_shape(text));
     const auto model = tools::load_model(file, shapes);
     const auto chip = tools::make_target(options);
     auto compiled = tools::compile_model(model.canonical, chip, options);
@@ -247,9 +246,9 @@ row validate(const tools::command_line& line, const tools::compile_options& opti
   } catch (const error& e) {
     if (e.code() == error_code::unsupported) r.verdict = "UNSUPPORTED";
     if (e.code() == error_code::usage) throw;
-    r.reason = e.what();
-    for (const auto& detail : e.details()) r.reason += "\n      " + detail;
-    if (e.details().empty() && !e.place().empty()) r.reason += " (" + e.place() + ")";
+    r.reason = printable(e.what());
+    for (const auto& detail : e.details()) r.reason += "\n      " + printable(detail);
+    if (e.details().empty() && !e.place().empty()) r.reason += " (" + printable(e.place()) + ")";
   }
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return r;
@@ -272,7 +271,7 @@ int run(const tools::command_line& line) {
     throw tools::usage_error("--objective=energy needs --pim-target-config: what instructions cost is said there");
   if (!(line.get<double>("sim-time") > 0)) throw tools::usage_error("--sim-time must be positive");
   options.spatial_planning = !line.has("pim-disable-spatial-planning");
-  options.lowering.convolution = line.get<std::string>("pim-conv-lowering");
+  options.lowering.convolution = tools::conv_lowering(line);
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
   const auto tolerance = line.get<double>("tolerance");
   if (!std::isfinite(tolerance) || tolerance < 0) throw tools::usage_error("--tolerance must be a finite number that is not negative");
@@ -281,6 +280,7 @@ int run(const tools::command_line& line) {
   if (line.has("onnxruntime") && reference != "onnxruntime") throw tools::usage_error("--onnxruntime has no meaning without --reference=onnxruntime");
   static_cast<void>(schedules_of(line));
   static_cast<void>(tools::make_target(options));  // usage errors before any work
+  const auto shapes = tools::shapes_of(line);
   second_opinion opinion;
   if (reference == "onnxruntime") {
     try {
@@ -301,7 +301,7 @@ int run(const tools::command_line& line) {
   std::size_t passed = 0, failed = 0, unsupported = 0;
   for (const auto& file : files) {
     if (tools::shows_progress(line)) std::cerr << "raptor-validate: " << file << "\n";
-    const auto r = validate(line, options, file, opinion);
+    const auto r = validate(line, options, shapes, file, opinion);
     std::cout << fmt::format("{:<{}}  {:<11}  {:>12.3g}  {:>12.3g}  {:>8.2f}\n", r.model, width, r.verdict, r.absolute, r.relative, r.seconds);
     if (r.time && r.time->skipped.empty())
       std::cout << fmt::format("{:{}}  {:>11}  {:>12.6g}  {:>12.6g}  {:>9.4g}  {:>6}  {:<14}  {}\n", "", width, fmt::format("{} bits", options.element_bits), r.time->latency_ms,
@@ -310,7 +310,7 @@ int run(const tools::command_line& line) {
     if (r.time && !r.time->skipped.empty()) std::cout << "      not timed: " << r.time->skipped << "\n";
     if (!r.reason.empty()) std::cout << "      " << r.reason << "\n";
     if (!r.trials.empty()) std::cout << "      " << r.trials << "\n";
-    if (!r.layers.empty()) std::cout << "      " << r.layers << "\n";
+    if (!r.layers.empty()) std::cout << "      " << printable(r.layers) << "\n";
     std::cout.flush();
     (r.verdict == "PASS" ? passed : r.verdict == "FAIL" ? failed : unsupported) += 1;
   }

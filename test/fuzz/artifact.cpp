@@ -45,24 +45,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   where.write("config.json", config);
   where.write("core_0.pim", rest);
   where.write("core_1.pim", rest);
-  fuzz::run(size, 256, [&]() -> std::int64_t {
+  fuzz::run(size, [&](std::int64_t& own) {
     const auto program = sim::load_artifact(where.path);
     std::int64_t input = 0;
     for (const auto& region : program.inputs) input += region.size;
+    own = 2 * input + (1 << 20);
     sim::execution_options options;
     options.local_memory_limit = 1 << 16;
     options.total_memory_limit = 1 << 18;
     std::vector<std::byte> bytes(static_cast<std::size_t>(input));
     static_cast<void>(sim::execute(program, bytes, options));
-    return 2 * input + (1 << 20);
   });
-  fuzz::run(size, 256, [&]() -> std::int64_t {
+  fuzz::run(size, [&](std::int64_t&) {
     target::configuration hardware;
     hardware.chip_config.core_cnt = 16;
     hardware.chip_config.core_config.matrix_config.xbar_array_count = 16;
     static_cast<void>(sim::timing::load_timed(where.path, hardware));
     static_cast<void>(sim::timing::load_timed(where.path / "config.json", hardware));
-    return 0;
   });
   return 0;
 }

@@ -1,7 +1,6 @@
 // A model file: parsed, imported, rewritten.
 #include "support.hpp"
 
-#include <google/protobuf/stubs/logging.h>
 #include <onnx/defs/schema.h>
 
 #include "raptor/model/rewrite.hpp"
@@ -9,6 +8,16 @@
 
 /// What constant folding may make before a model is refused: 2^26 elements of at most 8 bytes.
 constexpr std::int64_t folding_budget = std::int64_t{8} << 26;
+
+/// Bytes of the graph that a model declares, without its tensors: objects of protobuf, of the graph and of its copies.
+std::int64_t graph_bytes(const onnx::GraphProto& graph) {
+  std::int64_t attributes = 0, values = graph.input_size() + graph.output_size() + graph.initializer_size() + graph.value_info_size();
+  for (const auto& node : graph.node()) {
+    attributes += node.attribute_size();
+    values += node.input_size() + node.output_size();
+  }
+  return 1536 * std::int64_t{graph.node_size()} + 768 * attributes + 384 * values;
+}
 
 /// The onnx package makes its tables of operators at the first use: before anything is counted.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
@@ -19,21 +28,21 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace raptor;
   int keep = 0;
-  // Protobuf makes an object of some 200 bytes of a node of a few bytes; a model of that size is far below the slack otherwise.
-  fuzz::run(size, 64, [&]() -> std::int64_t {
+  fuzz::run(size, [&](std::int64_t& own) {
     ::onnx::ModelProto proto;
-    google::protobuf::LogSilencer quiet;
-    if (size > static_cast<std::size_t>(INT32_MAX) || !proto.ParseFromArray(data, static_cast<int>(size)) || !proto.has_graph()) {
-      keep = -1;  // not worth a place in the corpus
-      return 0;
-    }
+    keep = -1;  // what is no model is not worth a place in the corpus
+    own = 144 * static_cast<std::int64_t>(size);  // protobuf: an empty part of two bytes may be an attribute
+    onnx_io::parse_message(proto, fuzz::text_of(data, size), "not a model", "input");
+    if (!proto.has_graph()) return;
+    keep = 0;
+    const auto graph = graph_bytes(proto.graph());
+    own = graph + folding_budget;
     const auto imported = onnx_io::import_model(proto, "/nonexistent");
     const auto canonical = model::canonicalize(imported);
-    std::int64_t bytes = 0;
+    own = graph + 1536 * static_cast<std::int64_t>(imported.node_count() + canonical.node_count());  // sequences are unrolled
     for (const auto* g : {&imported, &canonical})
       for (const auto& t : g->tensors())
-        if (t.data) bytes += 8 * element_count(t.sizes);
-    return 4 * bytes;
-  }, folding_budget);
+        if (t.data) own += 4 * 8 * element_count(t.sizes);
+  });
   return keep;
 }

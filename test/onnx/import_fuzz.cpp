@@ -52,3 +52,111 @@ TEST_CASE("large weights may be reordered while they are folded") {
   const auto g = import_model(finish(std::move(b), {y}), ".");
   CHECK(g.node_count() == 1);
 }
+
+TEST_CASE("a small file that unrolls without end is refused before long") {
+  auto b = at_opset(14);
+  auto x = b.input("x", {1024, 1, 1});
+  const auto w = b.uniform("w", {2, 1, 1}, 0.0F, 1.0F), r = b.uniform("r", {2, 1, 1}, 0.0F, 1.0F);
+  std::vector<std::string> sums;
+  for (int i = 0; i < 100; ++i)
+    sums.push_back(b.node("RNN", {x, w, r}, "n" + std::to_string(i)).attribute("hidden_size", 1).attribute("direction", "bidirectional").output());
+  const auto y = b.node("Sum", sums, "y").output();
+  try {
+    static_cast<void>(import_model(finish(std::move(b), {y}), "."));
+    FAIL("it was imported");
+  } catch (const error& e) {
+    CHECK(e.code() == error_code::capacity);
+    CHECK(mentions(e, "the model becomes more than 268608 operators"));
+  }
+}
+
+namespace {
+
+/// A part of a message: its field, its length and its bytes.
+std::string part(int field, const std::string& bytes) {
+  std::string text(1, static_cast<char>(field << 3 | 2));
+  std::size_t left = bytes.size();
+  for (; left > 127; left >>= 7) text += static_cast<char>(0x80U | (left & 0x7fU));
+  return text + static_cast<char>(left) + bytes;
+}
+/// How the bytes of a model are refused.
+error refusal(const std::string& bytes) {
+  try {
+    ::onnx::ModelProto m;
+    parse_message(m, bytes, "not a model", "input");
+  } catch (const error& e) {
+    return e;
+  }
+  FAIL("it was parsed");
+  return error(error_code::internal, "");
+}
+
+}  // namespace
+
+TEST_CASE("a length that the file does not have is refused before anything is made for it") {
+  // Node > op_type says 8 MB, inside of a graph of a few bytes; the same with raw data, and with more than 2 GB.
+  for (const std::string& length : {std::string("\xff\xff\xff\x03"), std::string("\xff\xff\xff\xff\x07"), std::string("\xff\xff\xff\xff\xff\xff\x07")}) {
+    for (const auto& bytes : {part(7, part(1, "\x22" + length + "Re")), part(7, part(5, "\x4a" + length)), part(7, "\x0a" + length)}) {
+      const auto e = refusal(bytes);
+      CHECK(e.code() == error_code::malformed);
+      CHECK(mentions(e, "not a model: a part of "));
+    }
+  }
+  const temporary_folder folder("lengths");
+  try {
+    static_cast<void>(load_model(folder.write("long.onnx", part(7, part(1, "\x22\xff\xff\xff\x03Re")))));
+    FAIL("it was parsed");
+  } catch (const error& e) {
+    CHECK(mentions(e, "truncated: a part of 8388607 bytes where 2 are left, at byte 9"));
+  }
+}
+
+TEST_CASE("a file of millions of empty nodes or dimensions is refused before they are made") {
+  std::string empty;
+  for (int i = 0; i < 2'000'000; ++i) empty += part(1, "");
+  for (const auto& bytes : {part(7, empty), part(7, part(11, part(1, "x") + part(2, part(1, part(2, empty)))))}) {
+    const auto e = refusal(bytes);
+    CHECK(e.code() == error_code::capacity);
+    CHECK(mentions(e, "but describes objects of "));
+  }
+  // A tensor of a million numbers of one byte each is none of that: its elements are its own.
+  ::onnx::ModelProto m;
+  parse_message(m, part(7, part(5, part(7, std::string(1'000'000, '\1')))), "not a model", "input");
+  CHECK(m.graph().initializer(0).int64_data_size() == 1'000'000);
+}
+
+TEST_CASE("graphs inside of graphs without end are refused") {
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) bytes = part(1, part(5, part(6, bytes)));
+  CHECK(mentions(refusal(part(7, bytes)), "too deep a nesting"));
+}
+
+TEST_CASE("the walk over a file refuses nothing that protobuf parses") {
+  auto b = at_opset(13);
+  const auto x = b.input("x", {1, 2, 3, 3});
+  const auto y = b.node("Conv", {x, b.he_uniform("w", {2, 2, 2, 2})}, "y").attribute("pads", {1, 1, 0, 0}).attribute("auto_pad", "NOTSET").output();
+  const auto bytes = finish(std::move(b), {y}).SerializeAsString();
+  std::uint32_t state = 7;
+  const auto next = [&state](std::size_t n) {
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % n;
+  };
+  int parsed = 0, refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string changed = bytes;
+    const auto changes = 1 + next(3);
+    for (std::size_t k = 0; k < changes; ++k) changed[next(changed.size())] = static_cast<char>(next(256));
+    ::onnx::ModelProto m, again;
+    const bool good = m.ParseFromString(changed);
+    bool accepted = true;
+    try {
+      parse_message(again, changed, "not a model", "input");
+    } catch (const error&) {
+      accepted = false;
+    }
+    CHECK(good == accepted);
+    ++(good ? parsed : refused);
+  }
+  CHECK(parsed > 1000);
+  CHECK(refused > 1000);
+}

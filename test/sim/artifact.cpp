@@ -200,7 +200,7 @@ TEST_CASE("config.json: fields that are missing or of another type") {
   }
   CHECK(has(load_failure([](const temporary_directory& d) { d.write("config.json", "{\"core_cnt\": "); }), "not valid JSON"));
   CHECK(has(load_failure([](const temporary_directory& d) { d.write("config.json", "[]"); }), "not a JSON object"));
-  CHECK(has(load_failure([](const temporary_directory& d) { d.write("config.json", std::string(200000, '[')); }), "not valid JSON"));
+  CHECK(has(load_failure([](const temporary_directory& d) { d.write("config.json", std::string(200000, '[')); }), "nested too deeply"));
 }
 
 TEST_CASE("config.json: numbers out of range, and hostile ones") {
@@ -243,4 +243,12 @@ TEST_CASE("array_group_map") {
   CHECK(has(with("core01", json::array()), "'array_group_map.core01' names no core"));
   CHECK(has(with("other", json::array()), "'array_group_map.other' names no core"));
   CHECK(has(config_failure([](json& c) { c["array_group_map"].erase("core1"); }), "'array_group_map.core1' is missing"));
+}
+
+TEST_CASE("config.json: more values or tensors than a program has are refused before they are kept") {
+  const auto tensors = config_failure([](json& c) { c["inputs_addresses"] = c["inputs_sizes"] = std::vector<int>(70'000, 0); });
+  CHECK(tensors.find("capacity error: 'inputs_addresses' has 70000 entries; 65536 are the most") == 0);
+  const auto values = config_failure([](json& c) { c["outputs_sizes"] = std::vector<int>(2'000'000, 0); });
+  CHECK(values.find("capacity error: ") == 0);
+  CHECK(values.find("too many values; 1048576 are allowed") != std::string::npos);
 }

@@ -1,10 +1,15 @@
 #include "raptor/target/configuration_json.hpp"
 
 #include <doctest/doctest.h>
+#include <algorithm>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "raptor/target/pim.hpp"
 
@@ -165,6 +170,68 @@ TEST_CASE("configuration: the network file") {
         "chip_config.network_config.net_config_file_path");
   // A chip as large as the number says is not allocated before its rows are known to exist.
   CHECK(refused([](json& hw) { hw["chip_config"]["core_cnt"] = 1000000000; }).place() == "latency.2");
+}
+
+TEST_CASE("configuration: whatever stands in a field, the simulator's reading gives a value or an error that names the field") {
+  const std::string path = std::string(RAPTOR_SOURCE_DIR) + "/test/fuzz/corpus/configuration/compact";
+  std::ifstream in(path);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const auto whole = json::parse(text.substr(0, text.find('\x1e')));
+  std::vector<json::json_pointer> places;
+  const std::function<void(const json&, const json::json_pointer&)> walk = [&](const json& at, const json::json_pointer& here) {
+    if (!here.empty()) places.push_back(here);
+    if (at.is_object())
+      for (const auto& [key, value] : at.items()) walk(value, here / key);
+  };
+  walk(whole, json::json_pointer());
+  CHECK(places.size() > 50);
+  int refusals = 0;
+  for (const auto& place : places)
+    for (const char* value : {"{}", "[]", "[1]", "[{},{}]", "\"x\"", "null", "true", "-1", "2.5", "1e300", "-1e300", "18446744073709551615"}) {
+      auto changed = whole;
+      changed[place] = json::parse(value);
+      for (const auto presence : {target::objects::optional, target::objects::required}) try {
+          static_cast<void>(target::parse_configuration(changed.dump(), "hw.json", presence));
+        } catch (const error& e) {
+          ++refusals;
+          auto name = place.to_string().substr(1);
+          std::replace(name.begin(), name.end(), '/', '.');
+          CHECK_MESSAGE(e.place().find(name) != std::string::npos, value, " in ", name, ": ", e.place());
+        }
+    }
+  CHECK(refusals > 500);
+}
+
+TEST_CASE("configuration: numbers that do not fit are cut as the simulator does") {
+  const auto c = target::parse_configuration(R"({"chip_config":{"core_cnt":1e300,"core_config":{"rob_size":-1e300,"vector_width":2.9,
+    "local_memory_config":{"memory_size":1e300}}}})", "hw.json", target::objects::optional).chip_config;
+  CHECK(c.core_cnt == std::numeric_limits<std::int32_t>::min());
+  CHECK(c.core_config.rob_size == std::numeric_limits<std::int32_t>::min());
+  CHECK(c.core_config.vector_width == 2);
+  CHECK(c.core_config.local_memory_config.memory_size == std::numeric_limits<std::int64_t>::min());
+}
+
+TEST_CASE("configuration: a document of too many values is refused before it is kept") {
+  std::string list = "{\"chip_config\":[1";
+  for (int i = 0; i < 100000; ++i) list += ",1";
+  const auto e = failure([&] { (void)target::parse_configuration(list + "]}", "hw.json"); });
+  CHECK(e.code() == error_code::capacity);
+  CHECK(e.place() == "hw.json");
+}
+
+TEST_CASE("configuration: of equal keys in the network file the last counts, and rows come in any order") {
+  const auto table = target::parse_network(R"({"energy":{"3":{}},"latency":{"2":{"1":1,"0":2,"1":3},"-10":{"0":9},"2":{"5":4,"1":7,"5":6}},"other":[{"latency":1}]})", "net.json");
+  CHECK(table.energy.size() == 1);
+  CHECK(table.energy.at(3).empty());
+  CHECK(table.latency.size() == 2);
+  CHECK(table.latency.at(-10).at(0) == 9);
+  CHECK(table.latency.at(2) == target::network_table::rows::mapped_type{{1, 7}, {5, 6}});
+  const auto refused = [](const char* text) { return failure([&] { (void)target::parse_network(text, "net.json"); }); };
+  CHECK(refused(R"({"latency":[],"energy":{}})").what() == std::string("net.json: latency is not an object"));
+  CHECK(refused(R"({"latency":{"0":{"1":{}}},"energy":{}})").what() == std::string("latency.0.1 is not a number"));
+  CHECK(refused(R"({"latency":{"0":{"1":true}},"energy":{}})").place() == "latency.0.1");
+  CHECK(refused(R"({"latency":{"0":{"1.5":1}},"energy":{}})").place() == "latency.0");
+  CHECK(std::string(refused(R"({"latency":{"0":{"1":"x"}},"energy":{})").what()).find("net.json: not valid JSON at byte ") == 0);
 }
 
 TEST_CASE("configuration: damaged text never does worse than an error") {

@@ -37,6 +37,7 @@ TEST_CASE("wrong types have the JSON library's words; numbers of other kinds are
   CHECK(refusal("[]") == "[json.exception.type_error.306] cannot use value() with array");
   CHECK(refusal(with(R"("period":true)")) == "[json.exception.type_error.302] type must be number, but is boolean");
   CHECK(refusal(with(R"("rob_size":4.9,"vector_width":true)")) == "accepted");
+  CHECK(refusal(with(R"("rob_size":{})")) == "[json.exception.type_error.302] type must be number, but is object");
   CHECK(refusal("{").find("Failed to parse simulator config '") == 0);
 }
 
@@ -64,6 +65,15 @@ TEST_CASE("the network file") {
   CHECK(refusal(with(""), R"({"latency":{"0":{"":1}},"energy":{}})") == "stoi");
   CHECK(refusal(with(""), R"({"latency":{"0":{"99999999999":1}},"energy":{}})") == "stoi");
   CHECK(refusal(with(""), R"({"latency":{"0":{"1":"x"}},"energy":{}})") == "[json.exception.type_error.302] type must be number, but is string");
+  CHECK(refusal(with(""), R"({"latency":{"0":{"1":{"2":3}}},"energy":{}})") == "[json.exception.type_error.302] type must be number, but is object");
+  CHECK(refusal(with(""), R"({"latency":{"0":{"1":true}},"energy":{}})") == "[json.exception.type_error.302] type must be number, but is boolean");
+  // Lists stand for their indices, null for nothing.
+  CHECK(refusal(with(""), R"({"latency":{"0":[1,2],"1":null},"energy":[[1]]})") == "accepted");
+  CHECK(refusal(with(""), R"({"latency":{"0":[1,-2]},"energy":{}})") == "the latency from node 0 to 1 is negative");
+  CHECK(refusal(with(""), R"({"latency":{"0":5},"energy":{}})") == "stoi");
+  CHECK(refusal(with(""), R"({"latency":5,"energy":{}})") == "stoi");
+  CHECK(refusal(with(""), R"([{"latency":{},"energy":{}}])").find("missing object latency") != std::string::npos);
+  CHECK(refusal(with(""), R"({"latency":{"0":{"1":"x"}},"energy":{})").find("[json.exception.parse_error.101]") == 0);
   CHECK(refusal(with(""), R"({"latency":{}})").find("missing object energy") != std::string::npos);
   CHECK(refusal(with(""), R"({"latency":{"0":{"1":-1}},"energy":{}})").find("negative") != std::string::npos);
 }

@@ -1,7 +1,11 @@
 // raptor-sim: functional execution of what raptor-compile wrote.
 #include "support.hpp"
 
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 using namespace tools_test;
 using strings = std::vector<std::string>;
@@ -140,4 +144,130 @@ TEST_CASE("cores that wait for one another: the cycle with cores and instruction
   CHECK(contains(result.err, "core 0"));
   CHECK(contains(result.err, "core 1"));
   CHECK(contains(result.err, "instruction 2"));
+}
+
+namespace {
+
+/// A hardware file of the small chip and its network file; the time of a message grows with the distance.
+std::string write_hardware(const temporary_folder& folder) {
+  using nlohmann::json;
+  const json memory{{"data_width", 64}, {"period", 1}, {"static_power", 0.5}, {"write_latency_cycle", 2}, {"write_dynamic_energy", 0.5}, {"read_latency_cycle", 1}, {"read_dynamic_energy", 0.25}};
+  json table;
+  for (int a = 0; a < 6; ++a) {
+    for (int b = 0; b < 6; ++b) table[std::to_string(a)][std::to_string(b)] = std::abs(a - b);
+    table[std::to_string(a)]["-10"] = 10;
+  }
+  write(folder / "network.json", json{{"latency", table}, {"energy", table}}.dump());
+  const json core{{"period", 1}, {"matrix_config", {{"xbar_array_count", 16}, {"xbar_size", {64, 64}}, {"adc_count", 8}, {"dac_dynamic_power", 0.125}}}, {"local_memory_config", memory}};
+  const json network{{"bus_width", 32}, {"layout", {2, 3}}, {"net_config_file_path", "network.json"}};
+  const json chip{{"core_cnt", 6}, {"core_config", core}, {"global_memory_config", memory}, {"network_config", network}};
+  write(folder / "hardware.json", json{{"chip_config", chip}, {"sim_config", {{"sim_mode", 1}, {"sim_time", 1}}}}.dump());
+  return folder / "hardware.json";
+}
+
+}  // namespace
+
+TEST_CASE("--timing: the trace, the profile and the breakdown tell of one run") {
+  const temporary_folder folder;
+  const auto artifact = folder / "out";
+  REQUIRE(run("raptor-compile", strings{zoo(folder, "tiny"), "-o", artifact, "--pim-emit-json"} + small_chip).status == 0);
+  const strings timing{artifact, "--timing", "--hardware", write_hardware(folder)};
+  const auto result = run("raptor-sim", timing + strings{"--json", "--energy-breakdown", "--trace", folder / "trace.json", "--profile", folder / "profile.csv"});
+  CHECK(result.err.empty());
+  REQUIRE(result.status == 0);
+  const auto report = nlohmann::json::parse(result.out);
+  CHECK(report["status"] == "ok");
+  const auto energy = report["energy_pj"].get<double>();
+  const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); };
+  // What runs on which unit: all but the instructions that the issue alone does.
+  std::map<std::string, std::int64_t> counts;
+  std::int64_t all = 0, on_units = 0;
+  for (int c = 0; c < 6; ++c)
+    for (const auto& i : nlohmann::json::parse(contents(artifact + "/core_" + std::to_string(c) + ".json"))) {
+      ++counts[i["op"]];
+      ++all;
+      if (i["op"] != "sldi" && i["op"] != "setbw") ++on_units;
+    }
+  CHECK(report["instructions"] == all);
+
+  const auto trace = nlohmann::json::parse(contents(folder / "trace.json"));
+  std::map<std::string, std::int64_t> phases;
+  std::int64_t slices_of_recv = 0;
+  double last = 0;
+  for (const auto& e : trace["traceEvents"]) {
+    ++phases[e["ph"]];
+    if (e["ph"] != "X") continue;
+    last = std::max(last, e["ts"].get<double>() + e["dur"].get<double>());
+    if (e["args"]["operation"] == "recv") ++slices_of_recv;
+  }
+  CHECK(counts["recv"] > 0);
+  CHECK(phases["s"] == counts["recv"]);
+  CHECK(phases["f"] == counts["recv"]);
+  CHECK(slices_of_recv >= counts["recv"]);
+  CHECK(phases["X"] >= on_units);
+  CHECK(last > 0);
+  CHECK(last <= report["latency_ms"].get<double>() * 1e3 + 1e-6);
+
+  std::int64_t instructions = 0;
+  double sum = 0, share = 0;
+  const auto rows = lines(contents(folder / "profile.csv"));
+  REQUIRE(rows.size() > 2);
+  CHECK(rows[0] == "operator,instructions,cycles,share,first_cycle,last_cycle,energy_pj,energy_share,local_bytes,network_bytes,global_bytes");
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    std::vector<std::string> cells;
+    std::istringstream row(rows[r]);
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    REQUIRE(cells.size() == 11);
+    instructions += std::stoll(cells[1]);
+    sum += std::stod(cells[6]);
+    share += std::stod(cells[7]);
+  }
+  CHECK(instructions == on_units);
+  CHECK(close(sum, energy));
+  CHECK(close(share, 1));
+
+  double parts = report["energy"]["static_pj"];
+  for (const auto& part : report["energy"]["components_pj"]) parts += part.get<double>();
+  CHECK(close(parts, energy));
+  double classes = 0;
+  for (const auto& c : report["energy"]["classes_pj"])
+    for (const auto& part : c) classes += part.get<double>();
+  CHECK(close(classes + report["energy"]["static_pj"].get<double>(), energy));
+
+  // Looking on changes nothing, and the text has the same numbers.
+  const auto alone = run("raptor-sim", timing + strings{"--json"});
+  CHECK(nlohmann::json::parse(alone.out)["latency_ms"] == report["latency_ms"]);
+  CHECK(nlohmann::json::parse(alone.out)["energy_pj"] == report["energy_pj"]);
+  const auto text = run("raptor-sim", timing + strings{"--energy-breakdown"});
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "energy by component, pJ of the whole run"));
+  CHECK(contains(text.out, "dynamic energy by core, pJ\n  core 0:"));
+
+  for (const std::string option : {"--trace", "--profile"}) {
+    const auto failed = check_failure(timing + strings{option, folder / "none/file"}, "cannot be written");
+    CHECK(contains(failed.err, "none/file"));
+  }
+}
+
+TEST_CASE("options of --timing without it, and options that it has no use for") {
+  for (const std::string option : {"--trace=t", "--profile=p", "--hardware=h", "--sim-time=1", "--energy-breakdown"}) {
+    const auto result = run("raptor-sim", {"d", option});
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, option.substr(0, option.find('=')) + " needs --timing"));
+  }
+  for (const std::string option : {"--output=o", "--input-dir=i", "--dump=0,4", "--trace-instructions=t"}) {
+    const auto result = run("raptor-sim", {"d", "--timing", "--hardware=h", option});
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, option.substr(0, option.find('=')) + " has no meaning with --timing"));
+  }
+  for (const std::string time : {"0", "-1", "nan"}) CHECK(run("raptor-sim", {"d", "--timing", "--hardware=h", "--sim-time=" + time}).status == 2);
+}
+
+TEST_CASE("--sim-time beyond what can be simulated is refused in few words") {
+  const temporary_folder folder;
+  const auto artifact = folder / "out";
+  REQUIRE(run("raptor-compile", strings{zoo(folder, "tiny"), "-o", artifact} + small_chip).status == 0);
+  const auto hardware = write_hardware(folder);
+  for (const std::string time : {"1e+300", "inf"})
+    check_failure({artifact, "--timing", "--hardware", hardware, "--mode=throughput", "--sim-time=" + time}, "sim_time of " + time + " ms is outside the simulator's range");
 }

@@ -104,6 +104,7 @@ TEST_CASE("mistakes in the command line") {
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--execute-as="}, "--execute-as");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x"}, "shape");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x=1xx3"}, "shape");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--shape=x=1x3", "--shape=x=1x4"}, "--shape gives \"x\" twice");
   check_usage_error(compile, model + std::vector<std::string>{"--pim-only-codegen", "--core-count=4"}, "--pim-only-codegen");
   // No abbreviations, so that a further option never changes what a script means; the case counts.
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--EmitSpat"}, "EmitSpat");
@@ -119,6 +120,9 @@ TEST_CASE("mistakes in the command line") {
   check_usage_error("raptor-validate", small_chip, "no model");
   check_usage_error("raptor-validate", {"m.onnx"}, "--core-count");
   check_usage_error("raptor-validate", {"m.onnx", "--tolerance=tight"}, "tight");
+  check_usage_error("raptor-validate", std::vector<std::string>{"m.onnx", "--pim-conv-lowering=wrong"} + small_chip, "--pim-conv-lowering=wrong: choose one of auto");
+  check_usage_error("raptor-validate", std::vector<std::string>{"m.onnx", "--shape=x"} + small_chip, "\"x\" is not a shape");
+  check_usage_error("raptor-validate", std::vector<std::string>{"m.onnx", "--element-bits=7"} + small_chip, "must be 32, 16 or 8");
   check_usage_error("raptor-validate", std::vector<std::string>{"m.onnx", "--softmax=fast"} + small_chip, "--softmax=fast");
   for (const std::string tolerance : {"nan", "-1", "-1e-30", "inf"}) check_usage_error("raptor-validate", small_chip + std::vector<std::string>{"m.onnx", "--tolerance=" + tolerance}, "--tolerance");
   check_usage_error("raptor-validate", small_chip + std::vector<std::string>{"m.onnx", "--reference=other"}, "--reference=other");

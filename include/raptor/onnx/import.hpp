@@ -61,6 +61,7 @@ class importer {
       : model_(m), graph_(m.graph()), options_(options), opsets_(opsets_of(m)) {
     state_.folder = std::move(folder);
     state_.graph.name = graph_.name();
+    state_.expect_nodes(graph_.node_size());
   }
 
   [[nodiscard]] model::graph run() {

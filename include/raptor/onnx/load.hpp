@@ -1,7 +1,5 @@
 #pragma once
 
-#include <google/protobuf/io/zero_copy_stream_impl.h>
-#include <google/protobuf/stubs/logging.h>
 #include <onnx/checker.h>
 #include <onnx/onnx_pb.h>
 
@@ -9,8 +7,6 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <optional>
 #include <queue>
@@ -18,29 +14,18 @@
 #include <utility>
 #include <vector>
 
+#include "raptor/onnx/wire.hpp"
 #include "raptor/support/error.hpp"
 
 /// Reading a model file, sorting its nodes, and asking the onnx package whether it is a valid model.
 namespace raptor::onnx_io {
 
 /// Parses a model file. Errors: io, where it cannot be read; malformed, where it is empty, truncated or something else;
-/// unsupported, where it is larger than protobuf can read (2 GB). The file is opened for reading only.
+/// unsupported, where it is larger than protobuf can read (2 GB); capacity, where its objects are out of proportion (wire.hpp). The
+/// file is opened for reading only.
 [[nodiscard]] inline ::onnx::ModelProto load_model(const std::filesystem::path& file) {
-  std::error_code ec;
-  const auto status = std::filesystem::status(file, ec);
-  if (ec || !std::filesystem::exists(status)) throw error(error_code::io, "file not found", file.string());
-  if (!std::filesystem::is_regular_file(status)) throw error(error_code::io, "not a file", file.string());
-  const auto size = std::filesystem::file_size(file, ec);
-  if (ec) throw error(error_code::io, "cannot read the file", file.string());
-  if (size == 0) throw error(error_code::malformed, "the file is empty", file.string());
-  if (size > static_cast<std::uintmax_t>(std::numeric_limits<std::int32_t>::max()))
-    throw error(error_code::unsupported, "the file has " + std::to_string(size) + " bytes; one ONNX file holds at most 2 GB", file.string(), "save the weights as external data");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw error(error_code::io, "cannot open the file", file.string());
   ::onnx::ModelProto model;
-  google::protobuf::LogSilencer quiet;
-  google::protobuf::io::IstreamInputStream input(&stream);
-  if (!model.ParseFromZeroCopyStream(&input)) throw error(error_code::malformed, "not an ONNX model, or truncated", file.string());
+  parse_message_file(model, file, "not an ONNX model, or truncated");
   if (!model.has_graph()) throw error(error_code::malformed, "the file holds no graph", file.string());
   return model;
 }

@@ -71,8 +71,13 @@ class import_state {
     worked_ = operations > INT64_MAX - worked_ ? INT64_MAX : worked_ + operations;
     require_budget();
   }
-  /// Errors: capacity, where folding has cost too much already.
+  /// Nodes of the file: what they may become is limited in proportion, so that a small file does not unroll without limit.
+  void expect_nodes(std::int64_t count) { most_nodes_ = free_nodes + 64 * count; }
+  /// Errors: capacity, where folding has cost too much already or the graph has become too large.
   void require_budget() const {
+    if (static_cast<std::int64_t>(graph.node_count()) > most_nodes_)
+      throw error(error_code::capacity, "the model becomes more than " + std::to_string(most_nodes_) + " operators, 2^18 and 64 times those of the file", {},
+                  "sequences are unrolled: shorten them");
     if (folded_ > free_elements + 4 * read_) throw error(error_code::capacity, "constant folding creates more than 2^26 elements and four times the weights");
     if (worked_ > free_work + 64 * read_) throw error(error_code::capacity, "constant folding takes more than 2^29 operations and 64 times the weights");
   }
@@ -82,9 +87,9 @@ class import_state {
   std::map<std::string, std::int32_t> types_;
   std::set<std::string> quantized_;
   std::map<std::string, const ::onnx::TensorProto*> initializers_;
-  static constexpr std::int64_t free_elements = std::int64_t{1} << 26, free_work = std::int64_t{1} << 29;
+  static constexpr std::int64_t free_elements = std::int64_t{1} << 26, free_work = std::int64_t{1} << 29, free_nodes = std::int64_t{1} << 18;
   std::int64_t read_ = 0;  ///< elements of the file's own tensors so far
-  std::int64_t folded_ = 0, worked_ = 0;
+  std::int64_t folded_ = 0, worked_ = 0, most_nodes_ = free_nodes;
 };
 
 /// One ONNX node while it is converted: typed access to its attributes and operands, and the operators it becomes.
@@ -222,6 +227,7 @@ class node_context {
           unsupported("tensor \"" + at(t).name + "\" is of type " + model::name(at(t).type) + "; only floating-point tensors are computed at run time");
     const auto out = state_.graph.add_tensor({next_name(), model::element_type::f32, std::move(result), nullptr});
     state_.graph.add_node({std::move(op), std::move(inputs), {out}, from_});
+    state_.require_budget();
     return out;
   }
   tensor_id constant_tensor(model::tensor t) { return state_.graph.add_tensor(std::move(t)); }

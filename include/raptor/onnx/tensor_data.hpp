@@ -15,6 +15,7 @@
 
 #include "raptor/model/shape_inference.hpp"
 #include "raptor/model/tensor.hpp"
+#include "raptor/onnx/wire.hpp"
 #include "raptor/support/error.hpp"
 
 /// Reading TensorProto: every floating type becomes f32, every integer type i64, whatever field or file holds the data.
@@ -212,12 +213,10 @@ template <class T>
   return result;
 }
 
-/// A file that holds one TensorProto, such as input_0.pb of the ONNX backend tests. Errors: io, malformed.
+/// A file that holds one TensorProto, such as input_0.pb of the ONNX backend tests. Errors: as parse_message_file and read_tensor.
 [[nodiscard]] inline model::tensor read_tensor_file(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw error(error_code::io, "cannot open the file", file.string());
   ::onnx::TensorProto proto;
-  if (!proto.ParseFromIstream(&stream)) throw error(error_code::malformed, "not an ONNX tensor", file.string());
+  parse_message_file(proto, file, "not an ONNX tensor");
   return read_tensor(proto, file.parent_path());
 }
 

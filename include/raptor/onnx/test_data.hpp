@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
@@ -63,10 +62,8 @@ struct test_data {
 [[nodiscard]] inline test_data read_test_data(const std::filesystem::path& folder, const ::onnx::GraphProto& graph) {
   const auto read = [&](const ::onnx::ValueInfoProto& value, const std::string& file) {
     if (!value.type().has_tensor_type()) throw error(error_code::unsupported, "\"" + value.name() + "\" is not a tensor", file);
-    std::ifstream stream(folder / file, std::ios::binary);
-    if (!stream) throw error(error_code::io, "cannot open the file", (folder / file).string());
     ::onnx::TensorProto tensor;
-    if (!tensor.ParseFromIstream(&stream)) throw error(error_code::malformed, "not an ONNX tensor", (folder / file).string());
+    parse_message_file(tensor, folder / file, "not an ONNX tensor");
     tensor.set_name(value.name());
     // Recordings of bfloat16 are stored as the same bits under the type uint16.
     if (value.type().tensor_type().elem_type() == ::onnx::TensorProto::BFLOAT16 && tensor.data_type() == ::onnx::TensorProto::UINT16)

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,20 +64,38 @@ class error : public std::runtime_error {
   std::vector<std::string> details_;
 };
 
+/// Text of unknown origin (names of a user's file) for a terminal: line ends and tabs as spaces, other control characters as \xNN.
+[[nodiscard]] inline std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\t' || c == '\r') {
+      result += ' ';
+    } else if (code < 0x20 || code == 0x7f) {
+      result += "\\x";
+      for (const unsigned digit : {code / 16U, code % 16U}) result += "0123456789abcdef"[digit];
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
 /// The block that tools print: one line of what and where, the details (the first `cap`, then a count), the hint.
 [[nodiscard]] inline std::string describe(const error& e, std::size_t cap = 20) {
-  std::string text = std::string("error: ") + e.what();
-  if (!e.place().empty()) text += "\n  at: " + e.place();
+  std::string text = "error: " + printable(e.what());
+  if (!e.place().empty()) text += "\n  at: " + printable(e.place());
   std::size_t shown = 0;
   for (const auto& detail : e.details()) {
     if (shown == cap) {
       text += "\n  ... and " + std::to_string(e.details().size() - cap) + " more";
       break;
     }
-    text += "\n  - " + detail;
+    text += "\n  - " + printable(detail);
     ++shown;
   }
-  if (!e.hint().empty()) text += "\n  hint: " + e.hint();
+  if (!e.hint().empty()) text += "\n  hint: " + printable(e.hint());
   return text;
 }
 

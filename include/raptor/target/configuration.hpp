@@ -1,8 +1,8 @@
 #pragma once
 
 #include <array>
+#include <boost/container/flat_map.hpp>
 #include <cstdint>
-#include <map>
 #include <string>
 
 /// pimsim-nn's hardware configuration as plain values: every field of TIMING section 13 under its JSON name, with the
@@ -70,7 +70,7 @@ struct core_configuration {
 
 /// The network file: node → node → value; core ids, and the global memory's id. A missing entry counts as 0.
 struct network_table {
-  using rows = std::map<std::int64_t, std::map<std::int64_t, double>>;
+  using rows = boost::container::flat_map<std::int64_t, boost::container::flat_map<std::int64_t, double>>;
   rows latency;  ///< ns per flit
   rows energy;   ///< pJ per flit
 };

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "raptor/support/error.hpp"
+#include "raptor/support/json_extent.hpp"
 #include "raptor/target/configuration.hpp"
+#include "raptor/target/network_json.hpp"
 #include "raptor/target/validate.hpp"
 
 /// Reading pimsim-nn's hardware configuration from JSON text. The file system stays outside: the caller gives the texts.
@@ -24,26 +26,14 @@ namespace detail {
 using json = nlohmann::json;
 
 /// Follows a parse without building anything, so that a fault can be named by the field where it happened (an overflowing
-/// number has no value to point at) and so that nesting is limited.
-class json_position : public nlohmann::json_sax<json> {
+/// number has no value to point at) and so that the extent is limited.
+class json_position : public json_extent {
  public:
-  static constexpr std::size_t most_depth = 64;
-  explicit json_position(std::string file) : file_(std::move(file)) {}
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return enter(); }
+  using json_extent::json_extent;
   bool key(string_t& name) override {
     path_.back() = name;
-    return true;
+    return json_extent::key(name);
   }
-  bool end_object() override { return leave(); }
-  bool start_array(std::size_t) override { return enter(); }
-  bool end_array() override { return leave(); }
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& why) override {
     const bool number = why.id == 406;  // number overflow
     throw error(error_code::malformed,
@@ -53,14 +43,13 @@ class json_position : public nlohmann::json_sax<json> {
   }
 
  private:
-  bool enter() {
-    if (path_.size() == most_depth) throw error(error_code::malformed, file_ + ": nested too deeply, in " + path_.front(), file_);
+  bool enter() override {
     path_.emplace_back();
-    return true;
+    return json_extent::enter();
   }
-  bool leave() {
+  bool leave() override {
     path_.pop_back();
-    return true;
+    return json_extent::leave();
   }
   [[nodiscard]] static std::string shorten(const std::string& text) { return text.size() > 40 ? text.substr(0, 40) + "..." : text; }
   [[nodiscard]] std::string path() const {
@@ -69,21 +58,32 @@ class json_position : public nlohmann::json_sax<json> {
       if (!part.empty()) all += (all.empty() ? "" : ".") + shorten(part);
     return all;
   }
-  std::string file_;
   std::vector<std::string> path_;
 };
 
-/// Parsed JSON. Errors: malformed.
+/// A hardware file has some hundred fields.
+inline constexpr json_limits hardware_limits{std::size_t{1} << 14, 64};
+
+/// Parsed JSON. Errors: malformed; capacity, beyond hardware_limits.
 [[nodiscard]] inline json parse_json(std::string_view text, const std::string& file) {
-  json_position position(file);
+  json_position position(file, hardware_limits);
   json::sax_parse(text.begin(), text.end(), &position);
   json result = json::parse(text.begin(), text.end());
   if (!result.is_object()) throw error(error_code::malformed, file + ": not a JSON object", file);
   return result;
 }
 
+/// A number as pimsim-nn converts it: a fraction is cut, one that does not fit becomes the least.
+template <class Integer>
+[[nodiscard]] Integer converted(const json& value) {
+  if (!value.is_number_float()) return value.get<Integer>();
+  const auto real = value.get<double>();
+  const double most = -static_cast<double>(std::numeric_limits<Integer>::min());
+  return real > -most - 1 && real < most ? static_cast<Integer>(real) : std::numeric_limits<Integer>::min();
+}
+
 /// Reads the fields of one object; unknown keys are ignored, missing ones leave the default. Where objects are not required, values are
-/// converted as pimsim-nn does, and the JSON library's exceptions say what cannot be.
+/// converted as pimsim-nn does, and what cannot be is refused in the JSON library's words. Errors: malformed, with the field's path.
 class object_reader {
  public:
   object_reader(const json* object, std::string path, bool required) : object_(object), path_(std::move(path)), required_(required) {}
@@ -92,43 +92,41 @@ class object_reader {
     const json* value = find(name);
     const std::string path = field(name);
     if (value == nullptr && required_) throw error(error_code::malformed, "missing object " + path, path);
-    if (value != nullptr && !value->is_object()) {
-      if (!required_) static_cast<void>(value->value("", 0));  // throws
-      throw error(error_code::malformed, path + " is not an object", path);
-    }
+    if (value != nullptr) check_object(*value, path, required_);
     return {value, path, required_};
   }
+  static void check_object(const json& value, const std::string& path, bool required) {
+    if (value.is_object()) return;
+    if (required) throw error(error_code::malformed, path + " is not an object", path);
+    in_library_words(path, [&] { static_cast<void>(value.value("", 0)); });  // throws
+  }
   void read(const char* name, std::int64_t& out) const {
-    if (const json* value = find(name)) out = required_ ? integer(*value, field(name)) : value->get<std::int32_t>();
+    read_value(name, [&](const json& value) { out = required_ ? integer(value, field(name)) : converted<std::int32_t>(value); });
   }
   void read_long(const char* name, std::int64_t& out) const {
-    if (const json* value = find(name)) out = required_ ? integer(*value, field(name)) : value->get<std::int64_t>();
+    read_value(name, [&](const json& value) { out = required_ ? integer(value, field(name)) : converted<std::int64_t>(value); });
   }
   void read(const char* name, double& out) const {
-    if (const json* value = find(name)) out = required_ ? number(*value, field(name)) : value->get<double>();
+    read_value(name, [&](const json& value) { out = required_ ? number(value, field(name)) : value.get<double>(); });
   }
   void read(const char* name, bool& out) const {
-    const json* value = find(name);
-    if (value == nullptr) return;
-    if (required_ && !value->is_boolean()) throw error(error_code::malformed, field(name) + " is not true or false", field(name));
-    out = value->get<bool>();
+    read_value(name, [&](const json& value) {
+      if (required_ && !value.is_boolean()) throw error(error_code::malformed, field(name) + " is not true or false", field(name));
+      out = value.get<bool>();
+    });
   }
   void read(const char* name, std::string& out) const {
-    const json* value = find(name);
-    if (value == nullptr) return;
-    if (required_ && !value->is_string()) throw error(error_code::malformed, field(name) + " is not a string", field(name));
-    out = value->get<std::string>();
+    read_value(name, [&](const json& value) {
+      if (required_ && !value.is_string()) throw error(error_code::malformed, field(name) + " is not a string", field(name));
+      out = value.get<std::string>();
+    });
   }
   void read(const char* name, std::array<std::int64_t, 2>& out) const {
-    const json* value = find(name);
-    if (value == nullptr) return;
-    if (!required_) {
-      const auto pair = value->get<std::pair<std::int32_t, std::int32_t>>();
-      out = {pair.first, pair.second};
-      return;
-    }
-    if (!value->is_array() || value->size() != 2) throw error(error_code::malformed, field(name) + " is not a list of two numbers", field(name));
-    for (std::size_t i = 0; i < 2; ++i) out[i] = integer((*value)[i], field(name) + "[" + std::to_string(i) + "]");
+    read_value(name, [&](const json& value) {
+      if (required_ && (!value.is_array() || value.size() != 2)) throw error(error_code::malformed, field(name) + " is not a list of two numbers", field(name));
+      for (std::size_t i = 0; i < 2; ++i)
+        out[i] = required_ ? integer(value[i], field(name) + "[" + std::to_string(i) + "]") : converted<std::int32_t>(value.at(i));
+    });
   }
   [[nodiscard]] static double number(const json& value, const std::string& path) {
     if (!value.is_number()) throw error(error_code::malformed, path + " is not a number", path);
@@ -136,6 +134,19 @@ class object_reader {
   }
 
  private:
+  /// Calls `read` with the value, where there is one.
+  template <class Read>
+  void read_value(const char* name, const Read& read) const {
+    if (const json* value = find(name)) in_library_words(field(name), [&] { read(*value); });
+  }
+  template <class Read>
+  static void in_library_words(const std::string& path, const Read& read) {
+    try {
+      read();
+    } catch (const json::exception& e) {
+      throw error(error_code::malformed, e.what(), path);
+    }
+  }
   [[nodiscard]] static std::int64_t integer(const json& value, const std::string& path) {
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
       throw error(error_code::malformed, path + " is " + std::to_string(value.get<std::uint64_t>()) + ", which is too large", path);
@@ -228,14 +239,10 @@ inline void read_core(const object_reader& from, core_configuration& c) {
 }
 }  // namespace detail
 
-/// Whether every object of the format must be there and every value be what it should (the compiler); or a missing object takes its
-/// fields' defaults, and values are converted and refused as pimsim-nn does (the simulator).
-enum class objects { required, optional };
-
 /// The configuration in a parsed file, without the network file's contents; types are checked, ranges are not (see validate).
-/// Errors: required: malformed with the field's path; optional: nlohmann::json::exception.
+/// Errors: malformed with the field's path; optional: in the JSON library's words.
 [[nodiscard]] inline configuration configuration_from(const nlohmann::json& document, objects presence) {
-  if (presence == objects::optional) static_cast<void>(document.value("", 0));  // throws where it is no object
+  if (presence == objects::optional) detail::object_reader::check_object(document, "", false);
   const detail::object_reader root(&document, "", presence == objects::required);
   configuration c;
   const auto chip = root.child("chip_config");
@@ -262,28 +269,11 @@ enum class objects { required, optional };
 
 /// The network file. Errors: malformed with the field's path, for example "latency.3.7". O(text).
 [[nodiscard]] inline network_table parse_network(std::string_view text, const std::string& file) {
-  const auto document = detail::parse_json(text, file);
-  network_table table;
-  for (const auto& [what, rows] : {std::pair{"latency", &table.latency}, std::pair{"energy", &table.energy}}) {
-    const auto found = document.find(what);
-    if (found == document.end()) throw error(error_code::malformed, file + ": missing object " + what, what);
-    const auto node = [&](const std::string& id, const std::string& place) {
-      std::int64_t value = 0;
-      const std::size_t digits = id.starts_with('-') ? 1 : 0;
-      if (id.size() == digits || id.size() > 10 || id.find_first_not_of("0123456789", digits) != std::string::npos)
-        throw error(error_code::malformed, file + ": '" + id.substr(0, 40) + "' in " + place + " is not the number of a node", place);
-      for (const char c : id.substr(digits)) value = value * 10 + (c - '0');
-      return digits == 1 ? -value : value;
-    };
-    if (!found->is_object()) throw error(error_code::malformed, file + ": " + what + " is not an object", what);
-    for (const auto& [from, row] : found->items()) {
-      const std::string place = std::string(what) + "." + from.substr(0, 40);
-      if (!row.is_object()) throw error(error_code::malformed, file + ": " + place + " is not an object", place);
-      auto& out = (*rows)[node(from, what)];
-      for (const auto& [to, value] : row.items()) out[node(to, place)] = detail::object_reader::number(value, place + "." + to.substr(0, 40));
-    }
-  }
-  return table;
+  detail::json_position position(file, {std::numeric_limits<std::size_t>::max(), 64});
+  nlohmann::json::sax_parse(text.begin(), text.end(), &position);
+  detail::network_events events(file, objects::required);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &events);
+  return events.take();
 }
 
 /// A whole configuration, with the network file that it names (relative to its folder), validated.

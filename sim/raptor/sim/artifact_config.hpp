@@ -12,6 +12,7 @@
 
 #include "raptor/sim/program.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/json_extent.hpp"
 
 /// config.json of an artifact directory. Source: ARTIFACTS.md.
 namespace raptor::sim {
@@ -34,6 +35,7 @@ namespace detail {
 class config_reader {
  public:
   config_reader(std::string_view text, std::string_view file) : file_(file) {
+    check_json_extent(text, file_);
     try {
       root_ = nlohmann::json::parse(text);
     } catch (const nlohmann::json::exception& e) {
@@ -44,6 +46,7 @@ class config_reader {
 
   [[noreturn]] void fail(const std::string& message) const { throw error(error_code::malformed, message, file_); }
 
+  [[nodiscard]] const std::string& file() const noexcept { return file_; }
   [[nodiscard]] bool has(const std::string& key) const { return root_.contains(key); }
   [[nodiscard]] const nlohmann::json& at(const std::string& key) const {
     const auto found = root_.find(key);
@@ -79,6 +82,8 @@ class config_reader {
   if (addresses.size() != sizes.size())
     config.fail("'" + prefix + "_addresses' has " + std::to_string(addresses.size()) + " entries, '" + prefix + "_sizes' has " +
                 std::to_string(sizes.size()));
+  constexpr std::size_t most = std::size_t{1} << 16;
+  if (addresses.size() > most) throw error(error_code::capacity, "'" + prefix + "_addresses' has " + std::to_string(addresses.size()) + " entries; " + std::to_string(most) + " are the most", config.file());
   const auto optional = [&](const char* suffix) -> const nlohmann::json* {
     const std::string key = prefix + suffix;
     if (!config.has(key)) return nullptr;
@@ -120,7 +125,7 @@ class config_reader {
 ///
 /// Errors: malformed, naming the field, for a missing field, another type, a number out of range (each is below 2^31), lists of
 /// different lengths, a core without its list in array_group_map or a list of a core that does not exist.
-/// Nothing is allocated in proportion to a number of the file, only to its length.
+/// Capacity, for more values than json_extent.hpp allows. Nothing is allocated in proportion to a number of the file, only to its length.
 [[nodiscard]] inline artifact_config parse_config(std::string_view text, std::string_view file) {
   const detail::config_reader reader(text, file);
   artifact_config config;

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "raptor/sim/timing_model/memory_port.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/json_extent.hpp"
 #include "raptor/target/configuration.hpp"
 #include "raptor/target/configuration_json.hpp"
 
@@ -19,40 +21,7 @@ namespace raptor::sim::timing {
 
 namespace hardware_parts {
 
-using json = nlohmann::json;
-
 [[nodiscard]] inline error malformed(std::string text, std::string hint = {}) { return error(error_code::malformed, std::move(text), {}, std::move(hint)); }
-
-/// A whole JSON file. Errors: io and malformed with these words in front.
-[[nodiscard]] inline json read_json(const std::filesystem::path& file, const std::string& cannot_open, const std::string& cannot_parse) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw error(error_code::io, cannot_open + ": " + file.string());
-  try {
-    return json::parse(in);
-  } catch (const json::exception& e) {
-    throw malformed(cannot_parse + e.what());
-  }
-}
-
-/// The number of a node. As much of the text as is a number counts; "stoi" is all that pimsim-nn says of others.
-[[nodiscard]] inline std::int64_t node_number(const std::string& text) {
-  try {
-    return std::stoi(text);
-  } catch (const std::logic_error&) {
-    throw error(error_code::malformed, "stoi", "network file, node '" + text.substr(0, 40) + "'", "nodes are named by whole numbers");
-  }
-}
-inline void read_table(const json& from, target::network_table::rows& to, const char* what) {
-  for (const auto& [source, row] : from.items()) {
-    auto& out = to[node_number(source)];
-    for (const auto& [destination, value] : row.items()) {
-      const auto node = node_number(destination);
-      const auto number = value.get<double>();
-      if (!(number >= 0)) throw malformed(std::string("the ") + what + " from node " + source + " to " + destination + " is negative");
-      out[node] = number;
-    }
-  }
-}
 
 }  // namespace hardware_parts
 
@@ -101,31 +70,31 @@ inline void validate_as_simulator(const target::configuration& c) {
 }
 
 /// The hardware file, validated as the simulator does; its network table is read by read_network, after the program.
+/// Errors: io and malformed with pimsim-nn's words; capacity, beyond target::detail::hardware_limits.
 [[nodiscard]] inline target::configuration read_hardware(const std::filesystem::path& file) {
-  const auto document = hardware_parts::read_json(file, "Failed to open simulator config", "Failed to parse simulator config '" + file.string() + "': ");
-  target::configuration c;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw error(error_code::io, "Failed to open simulator config: " + file.string());
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  check_json_extent(text, file.string(), target::detail::hardware_limits);
+  nlohmann::json document;
   try {
-    c = target::configuration_from(document, target::objects::optional);
+    document = nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& e) {
-    throw hardware_parts::malformed(e.what());
+    throw hardware_parts::malformed("Failed to parse simulator config '" + file.string() + "': " + e.what());
   }
+  auto c = target::configuration_from(document, target::objects::optional);
   validate_as_simulator(c);
   return c;
 }
-/// Reads the network file that the hardware file names, relative to its folder.
+/// Reads the network file that the hardware file names, relative to its folder. Errors: io, malformed.
 inline void read_network(target::configuration& c, const std::filesystem::path& folder) {
   auto& network = c.chip_config.network_config;
   const auto file = folder / network.net_config_file_path;
-  const auto document = hardware_parts::read_json(file, "Failed to open network latency/energy file", "");
-  network.table = {};
-  for (const auto& [what, rows] : {std::pair{"latency", &network.table.latency}, std::pair{"energy", &network.table.energy}}) {
-    if (!document.is_object() || !document.contains(what)) throw hardware_parts::malformed(file.string() + ": missing object " + what);
-    try {
-      hardware_parts::read_table(document[what], *rows, what);
-    } catch (const nlohmann::json::exception& e) {
-      throw hardware_parts::malformed(e.what());
-    }
-  }
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw error(error_code::io, "Failed to open network latency/energy file: " + file.string());
+  target::detail::network_events events(file.string(), target::objects::optional);
+  nlohmann::json::sax_parse(in, &events);
+  network.table = events.take();
 }
 
 }  // namespace raptor::sim::timing

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <istream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,6 +24,7 @@
 #include "raptor/sim/timing_model/text_source.hpp"
 #include "raptor/support/checked.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/json_extent.hpp"
 #include "raptor/target/configuration.hpp"
 
 /// Programs for the timing model: artifact directories, pimsim-nn's directories and its single file (plain, gzip or zlib).
@@ -150,17 +152,10 @@ inline void check_core(const timed_core& c) {
   return core;
 }
 
-/// The number in "core<number>" as it is written without leading zeros; −1 for another name.
-[[nodiscard]] inline std::int64_t number_of(std::string_view name) {
-  const auto digits = name.substr(4);
-  if (digits.empty() || digits.size() > 10 || digits.find_first_not_of("0123456789") != std::string_view::npos || (digits[0] == '0' && digits.size() > 1)) return -1;
-  return std::stoll(std::string(digits));
-}
-
 [[nodiscard]] inline timed_program load_single(const std::filesystem::path& file, const target::configuration& hardware) {
   const std::string p = file.string(), failed = "Failed to parse single-file instruction input '" + p + "': ";
   if (file.extension() == ".pim") throw malformed("Instruction input '" + p + "' is a per-core binary .pim file; use a directory for binary instruction input");
-  program_events events(program_events::form::single_file);
+  program_events events(program_events::form::single_file, hardware.chip_config.core_cnt);
   try {
     read_json(file, "Failed to open single-file instruction input", events);
   } catch (const error& e) {
@@ -169,15 +164,13 @@ inline void check_core(const timed_core& c) {
   }
   if (!events.config || !events.config->is_object()) throw malformed("Single-file instruction input requires an object field 'config'");
   const auto count = core_count(*events.config, "Instruction config", hardware.chip_config.core_cnt);
-  std::map<std::int64_t, std::optional<json_stream>*> cores;
-  for (auto& [name, stream] : events.cores)
-    if (const auto id = number_of(name); id >= 0 && id < count) cores[id] = &stream;
   timed_program program;
-  for (const auto& [id, stream] : cores) {
-    if (!*stream) throw malformed("Single-file instruction field 'core" + std::to_string(id) + "' must be an array");
-    if (const auto& fault = (*stream)->fault) throw error(fault->code, (fault->json ? failed : "") + fault->text);
-    program.cores.push_back(complete_core(id, timed_stream((*stream)->instructions), *events.config, hardware));
-    (*stream)->instructions = {};
+  for (auto& [id, stream] : events.cores) {
+    if (id >= count) break;
+    if (!stream) throw malformed("Single-file instruction field 'core" + std::to_string(id) + "' must be an array");
+    if (const auto& fault = stream->fault) throw error(fault->code, (fault->json ? failed : "") + fault->text);
+    program.cores.push_back(complete_core(id, timed_stream(stream->instructions), *events.config, hardware));
+    stream->instructions = {};
   }
   if (program.cores.empty()) throw malformed("Single-file instruction input contains no configured core instructions");
   return program;
@@ -201,8 +194,10 @@ inline void check_core(const timed_core& c) {
   {
     std::ifstream in(config_file, std::ios::binary);
     if (!in) throw error(error_code::io, "Failed to open instruction directory config: " + config_file.string());
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    check_json_extent(text, config_file.string());
     try {
-      config = json::parse(in);
+      config = json::parse(text);
     } catch (const json::exception& e) {
       throw malformed("Failed to parse instruction directory config '" + config_file.string() + "': " + e.what());
     }

@@ -212,7 +212,7 @@ timing_result chip<Observer>::run() {
   const bool latency = sim.sim_mode == 1;
   constexpr double horizon = 4e18;  // ps, 46 days; a time-out beyond it never comes
   const auto milliseconds = [&](double ms) { return static_cast<instant>(std::min(ms * 1e9 + 0.5, horizon)); };
-  if (!latency && !(sim.sim_time * 1e9 < horizon)) throw error(error_code::execution, "sim_time of " + std::to_string(sim.sim_time) + " ms is outside the simulator's range");
+  if (!latency && !(sim.sim_time * 1e9 < horizon)) throw error(error_code::execution, "sim_time of " + in_words(sim.sim_time) + " ms is outside the simulator's range");
   end_ = latency ? milliseconds(sim.latency_timeout_ms) : 10 * milliseconds(sim.sim_time / 10);
   for (auto& n : nodes_) {
     n.state.begin(0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <sstream>
 #include <string>
 
 #include "raptor/sim/timing_model/pending.hpp"
@@ -10,10 +11,16 @@
 
 namespace raptor::sim::timing {
 
+/// A number as messages say it: six digits.
+[[nodiscard]] inline std::string in_words(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
 /// ps(x): x ns as whole picoseconds (TIMING 1). Errors: execution beyond 10⁴ seconds, so that sums of durations stay in range.
 [[nodiscard]] inline instant picoseconds(double nanoseconds) {
   if (!(nanoseconds > -1e13 && nanoseconds < 1e13))
-    throw error(error_code::execution, "a duration of " + std::to_string(nanoseconds) + " ns is outside the simulator's range", {},
+    throw error(error_code::execution, "a duration of " + in_words(nanoseconds) + " ns is outside the simulator's range", {},
                 "check the latencies and periods of the hardware file");
   return nanoseconds != 0 ? static_cast<instant>(nanoseconds * 1000.0 + 0.5) : 0;
 }

@@ -14,6 +14,7 @@
 
 #include "raptor/sim/timing_model/program.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/json_extent.hpp"
 
 /// Programs in JSON (TIMING 14.1 to 14.3), read event by event, so that a program of millions of instructions takes no more memory than
 /// its instructions. Faults have the texts of TIMING 14.5; those of an instruction are kept until the text has proved to be JSON.
@@ -117,6 +118,15 @@ class instruction_fields {
   std::string name_;
 };
 
+/// The number in "core<number>" as it is written without leading zeros, where it is below `count`; −1 for another name.
+[[nodiscard]] inline std::int64_t core_number(std::string_view name, std::int64_t count) {
+  if (!name.starts_with("core")) return -1;
+  const auto digits = name.substr(4);
+  if (digits.empty() || digits.size() > 10 || digits.find_first_not_of("0123456789") != std::string_view::npos || (digits[0] == '0' && digits.size() > 1)) return -1;
+  const auto number = std::stoll(std::string(digits));
+  return number < count ? number : -1;
+}
+
 /// Numbers of other kinds are converted to int.
 [[nodiscard]] inline std::int32_t to_int(double value) noexcept {
   return value > -2147483649.0 && value < 2147483648.0 ? static_cast<std::int32_t>(value) : std::numeric_limits<std::int32_t>::min();
@@ -137,13 +147,14 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
  public:
   using json = nlohmann::json;
   enum class form { core_file, single_file };
-  explicit program_events(form f) : form_(f) {}
+  /// `core_count`: of a single file, only the lists of core0 up to this number are kept.
+  explicit program_events(form f, std::int64_t core_count = 0) : form_(f), core_count_(core_count) {}
 
   /// core_file: the list at the top; no value where the text is no list.
   std::optional<json_stream> list;
-  /// single_file: `config`, and by key everything that is called core…; no value where that is no list. Not an object: none of it.
+  /// single_file: `config`, and by number what is called core<number>; no value where that is no list. Not an object: none of it.
   std::optional<json> config;
-  std::map<std::string, std::optional<json_stream>> cores;
+  std::map<std::int64_t, std::optional<json_stream>> cores;
 
   bool null() override { return leaf("null", 0, nullptr); }
   bool boolean(bool v) override { return leaf("boolean", v ? 1 : 0, v); }
@@ -159,14 +170,14 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& name) override {
     if (in_config()) names_.back() = name;
-    else if (form_ == form::single_file && depth_ == 1) top_ = name;
+    else if (form_ == form::single_file && depth_ == 1) is_config_ = name == "config", top_core_ = json_parts::core_number(name, core_count_);
     else if (list_ != nullptr && depth_ == instruction_depth()) key_ = json_parts::instruction_fields::find(name, false);
     else if (list_ != nullptr && depth_ == instruction_depth() + 1 && in_offset_) key_ = json_parts::instruction_fields::find(name, true);
     return true;
   }
   bool start_object(std::size_t) override {
     if (in_config()) return open(json::object());
-    if (form_ == form::single_file && depth_ == 1 && top_ == "config") return open_config();
+    if (form_ == form::single_file && depth_ == 1 && is_config_) return open_config();
     if (form_ == form::single_file && depth_ == 1) not_a_list();
     if (list_ != nullptr && depth_ + 1 == instruction_depth()) fields_.clear();
     else if (list_ != nullptr && depth_ == instruction_depth()) fields_.set(key_, "object"), in_offset_ = key_ == json_parts::offset;
@@ -184,10 +195,10 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_array(std::size_t) override {
     if (in_config()) return open(json::array());
-    if (form_ == form::single_file && depth_ == 1 && top_ == "config") config = json::array();
-    const bool begins = form_ == form::core_file ? depth_ == 0 : depth_ == 1 && top_.starts_with("core");
+    if (form_ == form::single_file && depth_ == 1 && is_config_) config = json::array();
+    const bool begins = form_ == form::core_file ? depth_ == 0 : depth_ == 1 && top_core_ >= 0;
     if (begins) {
-      auto& target = form_ == form::core_file ? list : cores[top_];
+      auto& target = form_ == form::core_file ? list : cores[top_core_];
       target.emplace();
       list_ = &*target;
     } else if (list_ != nullptr && depth_ + 1 == instruction_depth()) {
@@ -227,8 +238,8 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   void not_a_list() {
-    if (top_ == "config") config = nullptr;
-    else if (top_.starts_with("core")) cores[top_] = std::nullopt;
+    if (is_config_) config = nullptr;
+    else if (top_core_ >= 0) cores[top_core_] = std::nullopt;
   }
   void not_an_object(const char* type) { fail({error_code::malformed, std::string("[json.exception.type_error.304] cannot use at() with ") + type, true}); }
   void fail(json_fault f) {
@@ -246,7 +257,7 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  // The configuration is the one part that becomes a tree.
+  // The configuration is the one part that becomes a tree: its extent is limited as json_extent.hpp says.
   bool open_config() {
     config = json::object();
     open_.push_back(&*config);
@@ -255,6 +266,8 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
   }
   json* add(json value) {
     json& at = *open_.back();
+    values_ += (value.is_structured() ? 5U : 1U) + (at.is_object() ? 6U : 0U);
+    if (values_ > json_limits{}.values) throw error(error_code::capacity, "config has too many values");
     if (at.is_array()) {
       at.push_back(std::move(value));
       return &at.back();
@@ -262,6 +275,7 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     return &(at[names_.back()] = std::move(value));
   }
   bool open(json value) {
+    if (open_.size() == json_limits{}.depth) throw error(error_code::malformed, "config is nested too deeply");
     open_.push_back(add(std::move(value)));
     names_.emplace_back();
     return true;
@@ -274,11 +288,14 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
 
   form form_;
   int depth_ = 0;
-  std::string top_;
+  std::int64_t core_count_;
+  bool is_config_ = false;      ///< the value at the top is the configuration,
+  std::int64_t top_core_ = -1;  ///< or this core's list
   json_stream* list_ = nullptr;
   json_parts::key key_ = json_parts::unknown;
   bool in_offset_ = false;
   json_parts::instruction_fields fields_;
+  std::size_t values_ = 0;  ///< of the configuration
   std::vector<json*> open_;
   std::vector<std::string> names_;
 };
