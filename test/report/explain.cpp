@@ -100,6 +100,7 @@ TEST_CASE("strategies as they lower a convolution") {
   for (const model::vertex v : {0u, 1u}) {
     const auto& choice = c.lowered.convolutions.at(v);
     for (const auto& s : table.of(v)) {
+      CAPTURE(v);
       CAPTURE(s.name);
       CHECK(s.refused.empty() == std::any_of(choice.candidates.begin(), choice.candidates.end(), [&](const auto& x) { return x.first == s.name; }));
       if (!s.refused.empty()) continue;
@@ -112,7 +113,7 @@ TEST_CASE("strategies as they lower a convolution") {
       CHECK(s.work.products == actual.at(v).products);
       CHECK(s.work.matrix == actual.at(v).matrix);
       CHECK(s.work.copies == actual.at(v).copies);
-      CHECK(s.work.serial() <= actual.at(v).serial());  // where the relu was merged into it
+      if (v == 0) CHECK(s.work.serial() == actual.at(v).serial());  // the relu takes part in the other one
     }
   }
   // Windows that share pixels: fewer products than one a window.
