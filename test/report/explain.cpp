@@ -47,7 +47,7 @@ struct compiled {
 
   explicit compiled(const std::string& strategy = "auto") {
     options.convolution = strategy;
-    lowered = lowering::lower_model(model, plan, sizes, options, [this](isa::opcode op, std::int64_t n) { return chip.time(op, n); }, strategies);
+    lowered = lowering::lower_model(model, plan, sizes, options, [this](isa::opcode op, std::int64_t n) { return chip.time(op, n); }, strategies, report::energy_of(chip));
     computes = lowering::merge_trivial(communication::chain_accumulation{}(lowered.graph));
     schedule.graph = schedule::make_tiles(chip, computes);
     schedule::spread_placement{}(chip, computes, std::vector<std::int64_t>(computes.size(), 2), schedule);

@@ -20,6 +20,13 @@
 /// What every strategy would make of a convolution: for explanations, and for the bounds over all strategies.
 namespace raptor::report {
 
+/// The energy of a target's products, by which strategies compete too; refers to the target, empty where it does not say.
+template <class Target>
+[[nodiscard]] lowering::product_energy energy_of(const Target& t) {
+  if constexpr (requires { t.product_energy(std::int64_t{}); }) return [&t](std::int64_t columns) { return static_cast<double>(t.product_energy(columns)); };
+  else return static_cast<void>(t), lowering::product_energy{};
+}
+
 /// A convolution under one strategy, as that strategy lowers it, partial sums over several cores and merging included,
 /// without the copies that bring operands and results into planned layouts: they belong to no node.
 struct strategy_work {
@@ -64,7 +71,7 @@ class strategy_table {
     }
     lowering::compute_graph alone;
     lowering::context c(model_, plan_, chip_, lowered_.options,
-                        [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); }, alone);
+                        [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); }, alone, energy_of(target_));
     c.price = lowered_.price;
     try {
       strategy.lower(c, v);
