@@ -47,7 +47,7 @@ struct compiled {
 
   explicit compiled(const std::string& strategy = "auto") {
     options.convolution = strategy;
-    lowered = lowering::lower_model(model, plan, sizes, options, [this](isa::opcode op, std::int64_t n) { return chip.time(op, n); }, strategies);
+    lowered = lowering::lower_model(model, plan, sizes, options, [this](isa::opcode op, std::int64_t n) { return chip.time(op, n); }, strategies, report::energy_of(chip));
     computes = lowering::merge_trivial(communication::chain_accumulation{}(lowered.graph));
     schedule.graph = schedule::make_tiles(chip, computes);
     schedule::spread_placement{}(chip, computes, std::vector<std::int64_t>(computes.size(), 2), schedule);
@@ -100,6 +100,7 @@ TEST_CASE("strategies as they lower a convolution") {
   for (const model::vertex v : {0u, 1u}) {
     const auto& choice = c.lowered.convolutions.at(v);
     for (const auto& s : table.of(v)) {
+      CAPTURE(v);
       CAPTURE(s.name);
       CHECK(s.refused.empty() == std::any_of(choice.candidates.begin(), choice.candidates.end(), [&](const auto& x) { return x.first == s.name; }));
       if (!s.refused.empty()) continue;
@@ -112,7 +113,7 @@ TEST_CASE("strategies as they lower a convolution") {
       CHECK(s.work.products == actual.at(v).products);
       CHECK(s.work.matrix == actual.at(v).matrix);
       CHECK(s.work.copies == actual.at(v).copies);
-      CHECK(s.work.serial() <= actual.at(v).serial());  // where the relu was merged into it
+      if (v == 0) CHECK(s.work.serial() == actual.at(v).serial());  // the relu takes part in the other one
     }
   }
   // Windows that share pixels: fewer products than one a window.

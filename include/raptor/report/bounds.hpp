@@ -159,7 +159,7 @@ template <target::chip_target Target>
 /// `over_strategies`: bounds over all strategies, see report/strategies.hpp. Of the decomposition that the compute graph is:
 ///
 /// - dense_matrix: the multiply-accumulates that it leaves to crossbars, with every cell of a core at work in every product: no arrangement beats it
-/// - matrix: all products, one at a time in each core (with more than one instruction in flight: one in each array group)
+/// - matrix: all products, one at a time in each core (with more than one instruction in flight: all crossbars at once)
 /// - vector, copies: all instructions of that unit, spread over all cores; local_memory: its port, where the target describes it
 /// - work: all instructions, one at a time in each core (only with one instruction in flight)
 /// - critical_path: the longest chain of tiles (of the size that the schedule has), as if every tile had a core of its own and
@@ -210,8 +210,8 @@ template <target::chip_target Target>
 
   add("dense_matrix", static_cast<picoseconds>(std::min(std::floor(dense), 9e18)),
       std::to_string(static_cast<std::int64_t>(std::min(all.multiply_accumulates, 9e18))) + " multiply-accumulates, every cell of a core at once", decomposition);
-  add("matrix", spread(one_at_a_time ? all.matrix : all.matrix / std::max<std::int64_t>(1, chip.crossbars_per_core)),
-      std::to_string(all.products) + " products" + over + (one_at_a_time ? "" : ", every array group at once"), decomposition);
+  add("matrix", spread(matrix_time(all, one_at_a_time, chip)),
+      std::to_string(all.products) + " products" + over + (one_at_a_time ? "" : ", all crossbars at once"), decomposition);
   add("vector", spread(all.vector), "vector instructions" + over, decomposition);
   add("copies", spread(all.copies), "copies inside cores" + over, decomposition);
   if constexpr (knows_memories<Target>) add("local_memory", spread(all.local), "every byte read and written by kernels" + over, decomposition);

@@ -37,19 +37,20 @@ template <class Memory>
 struct demand {
   picoseconds matrix = 0, vector = 0, copies = 0;  ///< instruction by instruction, issue included
   picoseconds local = 0;                           ///< port of the local memory
+  picoseconds crossbars = 0;                       ///< products, each as often as it drives crossbars
   std::int64_t products = 0;
   double multiply_accumulates = 0;
   picoseconds longest = 0;                         ///< one instruction
 
   demand& operator+=(const demand& o) {
     matrix = checked::add(matrix, o.matrix), vector = checked::add(vector, o.vector), copies = checked::add(copies, o.copies);
-    local = checked::add(local, o.local), products = checked::add(products, o.products);
+    local = checked::add(local, o.local), crossbars = checked::add(crossbars, o.crossbars), products = checked::add(products, o.products);
     multiply_accumulates += o.multiply_accumulates, longest = std::max(longest, o.longest);
     return *this;
   }
   [[nodiscard]] demand times(std::int64_t n) const {
     return {checked::multiply(matrix, n), checked::multiply(vector, n), checked::multiply(copies, n), checked::multiply(local, n),
-            checked::multiply(products, n), multiply_accumulates * static_cast<double>(n), n > 0 ? longest : 0};
+            checked::multiply(crossbars, n), checked::multiply(products, n), multiply_accumulates * static_cast<double>(n), n > 0 ? longest : 0};
   }
   [[nodiscard]] picoseconds serial() const { return checked::add(checked::add(matrix, vector), copies); }
 };
@@ -128,6 +129,7 @@ class demand_counter {
       const auto& group = compute_.groups.at(s.group);
       columns = program::crossbars(group, chip_) * chip_.weight_columns;
       d.matrix = time, d.products = 1;
+      d.crossbars = checked::multiply(time, program::crossbars(group, chip_));
       for (const auto& b : group.blocks) d.multiply_accumulates += static_cast<double>(b.rows) * static_cast<double>(b.columns);
     } else if (s.op == isa::opcode::lmv || s.op == isa::opcode::lldi) {
       d.copies = time;
@@ -160,6 +162,11 @@ class demand_counter {
 template <target::chip_target Target>
 [[nodiscard]] demand demand_of(const Target& t, const lowering::compute_graph& g, const schedule::tile& tile) {
   return demand_counter<Target>(t, g, g.at(tile.compute), tile.lanes).run();
+}
+
+/// What the matrix units of one core need at least for a demand: one product at a time, or with several instructions in flight all crossbars at once.
+[[nodiscard]] inline picoseconds matrix_time(const demand& d, bool one_at_a_time, const program::geometry& chip) {
+  return one_at_a_time ? d.matrix : d.crossbars / std::max<std::int64_t>(1, chip.crossbars_per_core);
 }
 
 /// Does a core do one instruction at a time? A target that does not say is taken to.

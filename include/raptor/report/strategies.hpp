@@ -20,7 +20,15 @@
 /// What every strategy would make of a convolution: for explanations, and for the bounds over all strategies.
 namespace raptor::report {
 
-/// A convolution under one strategy, as that strategy lowers it, partial sums over several cores and merging included.
+/// The energy of a target's products, by which strategies compete too; refers to the target, empty where it does not say.
+template <class Target>
+[[nodiscard]] lowering::product_energy energy_of(const Target& t) {
+  if constexpr (requires { t.product_energy(std::int64_t{}); }) return [&t](std::int64_t columns) { return static_cast<double>(t.product_energy(columns)); };
+  else return static_cast<void>(t), lowering::product_energy{};
+}
+
+/// A convolution under one strategy, as that strategy lowers it, partial sums over several cores and merging included,
+/// without the copies that bring operands and results into planned layouts: they belong to no node.
 struct strategy_work {
   std::string name;
   std::string refused;         ///< why it does not apply; empty: it does
@@ -63,7 +71,7 @@ class strategy_table {
     }
     lowering::compute_graph alone;
     lowering::context c(model_, plan_, chip_, lowered_.options,
-                        [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); }, alone);
+                        [this](isa::opcode op, std::int64_t n) { return static_cast<std::int64_t>(target_.time(op, n)); }, alone, energy_of(target_));
     c.price = lowered_.price;
     try {
       strategy.lower(c, v);
@@ -75,7 +83,8 @@ class strategy_table {
     r.cost = strategy.cost(s, c);
     const auto summed = lowering::merge_trivial(communication::chain_accumulation{}(alone));
     const auto tiles = schedule::make_tiles(target_, summed);
-    for (const auto& tile : tiles.tiles) r.work += demand_of(target_, summed, tile);
+    for (const auto& tile : tiles.tiles)
+      if (summed.at(tile.compute).node == v) r.work += demand_of(target_, summed, tile);
     r.crossbars = schedule::total_crossbars(summed, chip_);
     return r;
   }
@@ -104,25 +113,29 @@ template <target::chip_target Target>
 /// - best_work: all instructions, as `work` (only with one instruction in flight)
 ///
 /// They hold for every choice of strategies as these lower a convolution at the prices of this compilation, and for what was chosen; they
-/// disregard how many crossbars that takes. Cost: that of the table.
+/// disregard how many crossbars that takes, and computes that belong to no node (copies between layouts). Cost: that of the table.
 template <target::chip_target Target, class Strategies>
 [[nodiscard]] std::vector<bound> strategy_bounds(const Target& t, strategy_table<Target, Strategies>& table, const model::graph& model, const lowering::lowered& lowered,
                                                  const lowering::compute_graph& g, const schedule::tile_graph& tiles) {
   const auto actual = demand_by_node(t, model, g, tiles);
   demand all;
-  for (const auto& tile : tiles.tiles) all += demand_of(t, g, tile);
-  picoseconds matrix = all.matrix, work = all.serial();
+  for (const auto& d : actual) all += d;
+  const auto chip = program::geometry(t.chip());
+  const bool one_at_a_time = one_in_flight(t);
+  const auto products_of = [&](const demand& d) { return matrix_time(d, one_at_a_time, chip); };
+  picoseconds matrix = 0, work = all.serial();
+  for (const auto& d : actual) matrix = checked::add(matrix, products_of(d));
   std::map<std::string, std::size_t> by_matrix, by_work;
   for (const auto& choice : lowered.convolutions) {
     const demand& own = actual.at(choice.node);
     const std::string *least = &choice.strategy, *shortest = &choice.strategy;
-    picoseconds fewest = own.matrix, quickest = own.serial();
+    picoseconds fewest = products_of(own), quickest = own.serial();
     for (const auto& s : table.of(choice.node)) {
       if (!s.refused.empty()) continue;
-      if (s.work.matrix < fewest) fewest = s.work.matrix, least = &s.name;
+      if (const auto products = products_of(s.work); products < fewest) fewest = products, least = &s.name;
       if (s.work.serial() < quickest) quickest = s.work.serial(), shortest = &s.name;
     }
-    matrix -= own.matrix - fewest, work -= own.serial() - quickest;
+    matrix -= products_of(own) - fewest, work -= own.serial() - quickest;
     ++by_matrix[*least], ++by_work[*shortest];
   }
   const auto list = [](const std::map<std::string, std::size_t>& counts) {
@@ -131,15 +144,9 @@ template <target::chip_target Target, class Strategies>
       if (!name.empty()) text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
     return text.empty() ? std::string("no convolutions") : "convolutions by " + text;
   };
-  const auto chip = program::geometry(t.chip());
   const auto cores = std::max<std::int64_t>(1, chip.core_count);
-  std::vector<bound> result;
-  if (one_in_flight(t)) {
-    result.push_back({"best_matrix", matrix / cores, list(by_matrix), bound_scope::strategies});
-    result.push_back({"best_work", work / cores, list(by_work), bound_scope::strategies});
-  } else {
-    result.push_back({"best_matrix", matrix / std::max<std::int64_t>(1, chip.crossbars_per_core) / cores, list(by_matrix), bound_scope::strategies});
-  }
+  std::vector<bound> result{{"best_matrix", matrix / cores, list(by_matrix), bound_scope::strategies}};
+  if (one_at_a_time) result.push_back({"best_work", work / cores, list(by_work), bound_scope::strategies});
   return result;
 }
 
