@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <optional>
 #include <set>
 
 #include "tiled_networks.hpp"
@@ -225,4 +227,63 @@ TEST_CASE("placement: all copies where there is room, and what gives way where t
   schedule::schedule nothing;
   spread_placement{}(t, lowering::compute_graph{}, {}, nothing);
   CHECK(nothing.place.empty());
+}
+
+TEST_CASE("the load of transfers by hand") {
+  using namespace lowering;
+  compute_graph g;
+  const auto image = [&](const char* name) { return g.add_value({name, {1, 4, 6, 8}, layout::physical::nhwc_row_strip, origin::computed, {}}); };
+  const auto a = image("a"), b = image("b"), c = image("c"), d = image("d");
+  const auto compute = [&](std::optional<std::uint32_t> from, std::uint32_t to, bool weights, std::int64_t family = -1) {
+    kernel_builder k("k", {1, 6});
+    k.current().most = {1, 1};
+    k.current().family = family;
+    if (from) k.reads(*from, {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+    k.writes(to, {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+    if (weights) k.group({16, 16, {numbers(1)}, {}});
+    g.add_compute(k.take());
+  };
+  // a goes to b and c, which share their weights: once. d is made of c without weights; e of d, both without: nothing.
+  compute({}, a, true), compute(a, b, true, 3), compute(a, c, true, 3), compute(c, d, false), compute(d, image("e"), false);
+  const uneven_target t{4};
+  const auto tiles = make_tiles(t, g);
+  REQUIRE(tiles.tiles.size() == 30);
+  const auto row = t.transfer_time(0, 2, 32);
+  CHECK(transfer_load(t, g, tiles) == std::vector<picoseconds>{6 * row, 6 * row, 6 * row, 6 * row, 0});
+  CHECK(transfer_load(uneven_target{1}, g, tiles) == std::vector<picoseconds>(5, 0));
+}
+
+TEST_CASE("cores that send each other much change places until they are close together") {
+  std::size_t shorter = 0;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const auto g = layered_network(seed);
+    const uneven_target t{2 + seed % 6};
+    const auto before = scattered(t, g, seed + 1);
+    auto after = before;
+    bring_together(t, g, after);
+    // A new name for every core.
+    std::map<std::uint32_t, std::uint32_t> names;
+    std::set<std::uint32_t> used;
+    for (std::size_t i = 0; i < before.place.size(); ++i) {
+      CHECK(after.place[i].core < t.cores);
+      CHECK(names.try_emplace(before.place[i].core, after.place[i].core).first->second == after.place[i].core);
+    }
+    for (const auto& [old, now] : names) used.insert(now);
+    CHECK(used.size() == names.size());
+    const auto total = [&](const schedule::schedule& s) {
+      picoseconds sum = 0;
+      for (const auto& f : collect_flows(g, s.graph, [&](std::uint32_t i) { return s.place[i].core; }).flows) sum += t.transfer_time(s.place[f.producer].core, f.core, element_count(f.what));
+      return sum;
+    };
+    CHECK(total(after) <= total(before));
+    shorter += total(after) < total(before);
+    auto again = after;
+    bring_together(t, g, again);
+    CHECK(total(again) == total(after));
+    auto limited = before;
+    bring_together(t, g, limited, 1);  // no time for a sweep
+    CHECK(total(limited) == total(before));
+  }
+  CHECK(shorter > 20);
 }

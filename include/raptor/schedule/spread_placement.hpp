@@ -10,13 +10,16 @@
 #include <vector>
 
 #include "raptor/schedule/copies.hpp"
+#include "raptor/schedule/near_cores.hpp"
 #include "raptor/schedule/packing.hpp"
 #include "raptor/schedule/schedule.hpp"
+#include "raptor/schedule/transfer_load.hpp"
 
 namespace raptor::schedule {
 
-/// Placement policy for pinned weights: copies go where the cores are least loaded at that depth of the network and near the producers;
-/// tiles of a compute are dealt to its copies; tiles without weights go to where most of their input is.
+/// Placement policy for pinned weights: copies go where the cores are least loaded at that depth of the network; tiles of a compute are dealt to
+/// its copies; tiles without weights go to where most of their input is, unless that core does much already. Load is work and transfers.
+/// Cores that send each other much lie close together.
 ///
 /// Requires: `copies` between 1 and the number of tiles of each compute that has any. Copies that find no room are left out, the first
 /// ones are packed. Errors: capacity, with needed and available crossbars. Cost: O(copies × cores + dependencies). Deterministic.
@@ -25,6 +28,7 @@ struct spread_placement {
   std::vector<double> bounds{1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.5, 1000.0};  ///< of a core's load, as multiples of the mean
   double remote = 0.8;  ///< what load far away in the network counts, where load at the same depth counts 1
   double crowd = 0.03;  ///< time of waiting that a tile without weights expects for each unit of its core's load
+  double same = 0.1;    ///< and for each unit of what its core does of the same operator without weights
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, const std::vector<std::int64_t>& copies, schedule& s) const {
@@ -39,8 +43,9 @@ struct spread_placement {
     std::vector<std::size_t> tiles_of(g.size(), 0);  // of the family, at its head
     std::vector<std::size_t> depth(g.size(), 0);
     std::size_t depths = 1;
+    const auto moving = transfer_load(t, g, s.graph);
     for (lowering::vertex v = 0; v < g.size(); ++v) {
-      size[v] = crossbars_of(g.at(v), chip), work[head[v]] += work_of(t, g.at(v), s.graph, v);
+      size[v] = crossbars_of(g.at(v), chip), work[head[v]] += work_of(t, g.at(v), s.graph, v) + moving[v];
       tiles_of[head[v]] += s.graph.of_compute[v].size();
       for (const auto [e, end] = boost::in_edges(v, g.structure()); const auto edge : boost::make_iterator_range(e, end)) {
         const auto p = boost::source(edge, g.structure());
@@ -156,14 +161,25 @@ struct spread_placement {
       }
     }
     // Tiles without weights, in topological order of the computes.
-    for (lowering::vertex v = 0; v < g.size(); ++v)
-      for (std::size_t i = 0; size[v] == 0 && i < s.graph.of_compute[v].size(); ++i) place_near(t, g, s, s.graph.of_compute[v][i], total, crowd);
+    std::map<std::uint32_t, std::vector<double>> of_operator;  // load of each core by node of the model
+    for (lowering::vertex v = 0; v < g.size(); ++v) {
+      if (size[v] > 0 || s.graph.of_compute[v].empty()) continue;
+      auto& own = of_operator.try_emplace(g.at(v).node, cores, 0.0).first->second;
+      const double each = static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
+      for (const auto tile : s.graph.of_compute[v]) {
+        const auto core = near(t, g, s, tile, total, own);
+        const auto load_of_tile = static_cast<double>(tile_time(t, g.at(v), tiles[tile].lanes)) + each;
+        s.place[tile].core = core;
+        total[core] += load_of_tile, own[core] += load_of_tile;
+      }
+    }
     // Tiles that nobody feeds go to their first consumer.
     std::vector<std::uint32_t> consumer(tiles.size(), static_cast<std::uint32_t>(tiles.size()));
     for (auto i = static_cast<std::uint32_t>(tiles.size()); i-- > 0;)
       for (const auto p : s.graph.producers[i]) consumer[p] = i;
     for (std::uint32_t i = 0; i < tiles.size(); ++i)
       if (s.graph.producers[i].empty() && size[tiles[i].compute] == 0 && consumer[i] < tiles.size()) s.place[i].core = s.place[consumer[i]].core;
+    bring_together(t, g, s);
     // Copies are numbered per compute, by core.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
     std::vector<std::uint32_t> next(g.size(), 0);
@@ -175,9 +191,10 @@ struct spread_placement {
   }
 
  private:
-  /// The producer's core from which moving everything else there costs least, load at that depth included.
+  /// The producer's core, or one of the least loaded ones, to which moving everything else costs least, its load included.
   template <target::chip_target Target>
-  static void place_near(const Target& t, const lowering::compute_graph& g, schedule& s, std::uint32_t tile, std::vector<double>& total, double crowd) {
+  [[nodiscard]] std::uint32_t near(const Target& t, const lowering::compute_graph& g, const schedule& s, std::uint32_t tile, const std::vector<double>& total,
+                                   const std::vector<double>& own_operator) const {
     const auto& own = s.graph.tiles[tile];
     std::vector<std::pair<std::uint32_t, std::int64_t>> sources;  // core, elements
     for (const auto& a : g.at(own.compute).accesses) {
@@ -200,17 +217,15 @@ struct spread_placement {
     for (std::size_t k = 0; k < few; ++k) candidates.push_back(idle[k].second);
     std::sort(candidates.begin(), candidates.end());
     candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-    const auto work = static_cast<double>(tile_time(t, g.at(own.compute), own.lanes));
     std::uint32_t best = 0;
     double least = std::numeric_limits<double>::max();
     for (const auto c : candidates) {
-      double cost = crowd * total[c];
+      double cost = crowd * total[c] + same * own_operator[c];
       for (const auto& [core, n] : sources)
         if (core != c) cost += static_cast<double>(t.transfer_time(core, c, n));
       if (cost < least) best = c, least = cost;
     }
-    s.place[tile].core = best;
-    total[best] += work;
+    return best;
   }
 };
 
