@@ -52,6 +52,7 @@ namespace raptor::sim {
 struct trial_options {
   std::size_t random_schedules = 20;  ///< with seeds from 0 on
   std::size_t most_of_a_kind = std::numeric_limits<std::size_t>::max();  ///< of the adversarial schedules and of each kind of stall: evenly spread samples
+  bool until_first_failure = false;   ///< enough to know that a program is wrong
   execution_options execution;        ///< limits; its schedule and provenance are replaced
 };
 
@@ -69,6 +70,7 @@ struct trial_result {
                                                 std::vector<std::vector<std::byte>> expected = {}, const trial_options& options = {}) {
   trial_result result;
   const auto attempt = [&](const std::string& what, const schedule_options& schedule) {
+    if (options.until_first_failure && !result.failures.empty()) return;
     execution_options execution = options.execution;
     execution.schedule = schedule;
     execution.provenance = true;
