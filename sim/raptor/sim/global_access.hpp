@@ -82,9 +82,10 @@ void for_each_global_access(std::span<const isa::instruction> stream, F f) {
       const bool is_store = i.op == isa::opcode::st;
       const auto bit = is_store ? memory_access::rd_bit : memory_access::r1_bit;
       const std::int64_t offset = is_word || (i.word1 & bit) != 0 ? i.word2 : 0;
-      global_access access{k, is_store, entry[is_store ? i.rd : i.r1], is_word ? memory_access::word : i.word3};
-      if (access.begin) *access.begin += offset;
-      f(access);
+      const auto base = entry[is_store ? i.rd : i.r1];
+      std::optional<std::int64_t> begin;
+      if (base) begin = *base + offset;
+      f(global_access{k, is_store, begin, is_word ? memory_access::word : i.word3});
     }
     entry.apply(i);
   }
