@@ -82,9 +82,10 @@ void for_each_global_access(std::span<const isa::instruction> stream, F f) {
       const bool is_store = i.op == isa::opcode::st;
       const auto bit = is_store ? memory_access::rd_bit : memory_access::r1_bit;
       const std::int64_t offset = is_word || (i.word1 & bit) != 0 ? i.word2 : 0;
-      const std::int64_t bytes = is_word ? memory_access::word : i.word3;
       const auto base = entry[is_store ? i.rd : i.r1];
-      f(base ? global_access{k, is_store, *base + offset, bytes} : global_access{k, is_store, std::nullopt, bytes});
+      std::optional<std::int64_t> begin;
+      if (base) begin = *base + offset;
+      f(global_access{k, is_store, begin, is_word ? memory_access::word : i.word3});
     }
     entry.apply(i);
   }
