@@ -28,7 +28,7 @@ struct lowering_options {
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
-  double energy_weight = 1;                           ///< picoseconds of a core that a picojoule of the crossbars is worth, where strategies compete
+  double energy_weight = 4;                           ///< picoseconds of a core that a picojoule of the crossbars is worth, where strategies compete
   double large_part = 1.2;                            ///< penalty on parts that leave less than half of a core's crossbars to others: they pack badly
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
   softmax_lowering softmax = softmax_lowering::vsoftmax;
