@@ -37,14 +37,15 @@ std::vector<variant> variants_of(const compile_options& options) {
   struct weights {
     double crossbar_weight;
     std::int64_t microseconds;
+    double late_tiles = 1;
   };
   std::vector<weights> list;
   const auto add_all = [&](std::initializer_list<weights> more) {
     for (const auto& w : more) list.push_back(w);
   };
   if (options.effort > 0) add_all({{0.3, 20}, {0.0, 20}});
-  if (options.effort > 1 || (options.effort == 1 && !streams(options))) add_all({{0.3, 12}});  // a schedule of a pipeline takes longer
-  if (options.effort > 1) add_all({{0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
+  if (options.effort > 1 || (options.effort == 1 && !streams(options))) add_all({{0.3, 20, 0.5}});  // a schedule of a pipeline takes longer
+  if (options.effort > 1) add_all({{0.3, 12}, {0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
   if (options.effort > 2)
     for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
       for (const std::int64_t microseconds : {7, 15, 30}) list.push_back({weight, microseconds});
@@ -53,6 +54,7 @@ std::vector<variant> variants_of(const compile_options& options) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     lowerings[i].crossbar_weight = list[i].crossbar_weight;
     lowerings[i].tile_time = list[i].microseconds * 1'000'000;
+    lowerings[i].late_tiles = list[i].late_tiles;
   }
   // Memory is the better way for few stages only; where their number is open, it is tried at higher efforts.
   std::vector<bool> ways{streams(options) && options.channels == channel_choice::memory};

@@ -28,9 +28,10 @@ struct lowering_options {
   std::int64_t im2col_max_elements = 1048576;         ///< most elements materialized for one convolution
   std::int64_t stream_chunk_positions = 1024;         ///< most output positions in one chunk
   double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
-  double energy_weight = 1;                           ///< picoseconds of a core that a picojoule of the crossbars is worth, where strategies compete
+  double energy_weight = 4;                           ///< picoseconds of a core that a picojoule of the crossbars is worth, where strategies compete
   double large_part = 1.2;                            ///< penalty on parts that leave less than half of a core's crossbars to others: they pack badly
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
+  double late_tiles = 1;                              ///< least share of tile_time for layers of few rows, see context::tile_time
   softmax_lowering softmax = softmax_lowering::vsoftmax;
   bool deliver_intermediates = false;                 ///< every tensor that survives becomes a further output (observe.hpp)
 
@@ -65,6 +66,12 @@ class context {
     double crossbar = 0;  ///< picoseconds of a core that a crossbar is worth
   };
   prices price;
+  /// Picoseconds that a tile of a layer of `rows` rows should take: less where there are few. Such layers come late in a network, where each row is
+  /// waited for.
+  [[nodiscard]] double tile_time(std::int64_t rows) const {
+    constexpr double many = 56;
+    return static_cast<double>(options.tile_time) * std::clamp(static_cast<double>(rows) / many, options.late_tiles, 1.0);
+  }
   /// How many cores bring `work` picoseconds down to a fair share; one of them may have little to do.
   [[nodiscard]] double copies(double work) const { return price.share > 0 ? std::max(1.0, work / price.share) : 1.0; }
   /// What one product of `columns` columns adds to a cost beside its time: its energy at its price.

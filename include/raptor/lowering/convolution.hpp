@@ -100,7 +100,7 @@ struct window_plan {
     const auto slices = checked::divide_up(m.rows, c.chip.crossbar_rows);
     one += static_cast<double>(slices * c.time(isa::opcode::mvmul, m.columns)) + static_cast<double>((slices - 1) * c.time(isa::opcode::vvadd, m.columns));
   }
-  const auto wanted = static_cast<std::int64_t>(one * static_cast<double>(products) / static_cast<double>(c.options.tile_time) + 0.5);
+  const auto wanted = static_cast<std::int64_t>(one * static_cast<double>(products) / c.tile_time(s.out_height) + 0.5);
   const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, products / 2));
   std::vector<interval> result;
   for (std::int64_t i = 0; i < count; ++i)

@@ -42,7 +42,7 @@ namespace detail {
   constexpr std::int64_t enough = 64, longest = 4096;  // channels of a slice, elements of a vector
   const auto unit = s.stride_w == 1 ? std::int64_t{1} : enough;  // a pixel at a time: vectors of full words
   const double row = detail::depthwise_time(s, c, s.channels, s.out_width);
-  const auto wanted = std::max<std::int64_t>(1, static_cast<std::int64_t>(row / static_cast<double>(c.options.tile_time) + 0.5));
+  const auto wanted = std::max<std::int64_t>(1, static_cast<std::int64_t>(row / c.tile_time(s.out_height) + 0.5));
   const auto capacity = std::max<std::int64_t>(1, c.chip.crossbars_per_core / 2) * c.chip.weight_columns;
   const auto fit = checked::divide_up(s.channels, std::max<std::int64_t>(1, capacity / (s.taps() + 1)));
   const auto count = std::clamp<std::int64_t>(std::min(wanted, s.channels / enough), fit, s.channels);

@@ -176,7 +176,7 @@ namespace detail {
 
   if (c != nullptr) {
     const double row = detail::scatter_row_cost(s, *c, plan.runs, taps, plan.inputs[0].size(), size);
-    plan.segments = std::clamp<std::int64_t>(static_cast<std::int64_t>(row / static_cast<double>(c->options.tile_time) + 0.5), 1,
+    plan.segments = std::clamp<std::int64_t>(static_cast<std::int64_t>(row / c->tile_time(s.out_height) + 0.5), 1,
                                              std::max<std::int64_t>(1, s.width / plan.runs.period / 2));
   }
   for (std::int64_t g = 0; g < s.groups; g += together) {
