@@ -30,21 +30,22 @@ std::string read_text(const std::string& path) {
 struct variant {
   lowering::lowering_options lowering;
   bool by_memory = false;  ///< from stage to stage through global memory
+  double crowding = 0.1;   ///< schedule::spread_placement::same
 };
 
 /// What an effort tries: how much crossbars count, how long tiles are, and where stages have both ways to pass data on, each of them.
 std::vector<variant> variants_of(const compile_options& options) {
   struct weights {
-    double crossbar_weight;
-    std::int64_t microseconds;
-    double late_tiles = 1;
+    double crossbar_weight = 0;
+    std::int64_t microseconds = 0;
+    double late_tiles = 1, crowding = 0.1;
   };
   std::vector<weights> list;
   const auto add_all = [&](std::initializer_list<weights> more) {
     for (const auto& w : more) list.push_back(w);
   };
-  if (options.effort > 0) add_all({{0.3, 20}, {0.0, 20}});
-  if (options.effort > 1 || (options.effort == 1 && !streams(options))) add_all({{0.3, 20, 0.5}});  // a schedule of a pipeline takes longer
+  if (options.effort > 0) add_all({{0.3, 20}, {0.0, 20, 1, 0.03}});
+  if (options.effort > 1 || (options.effort == 1 && !streams(options))) add_all({{0.3, 20, 0.5}, {0.3, 12, 1, 0.0}});  // a schedule of a pipeline takes longer
   if (options.effort > 1) add_all({{0.3, 12}, {0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
   if (options.effort > 2)
     for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
@@ -61,7 +62,7 @@ std::vector<variant> variants_of(const compile_options& options) {
   if (streams(options) && options.channels == channel_choice::automatic && (options.pipeline > 1 || options.effort > 1)) ways.push_back(true);
   std::vector<variant> result;
   for (const bool by_memory : ways)
-    for (const auto& l : lowerings) result.push_back({l, by_memory});
+    for (std::size_t i = 0; i < lowerings.size(); ++i) result.push_back({lowerings[i], by_memory, list.empty() ? weights{}.crowding : list[i].crowding});
   return result;
 }
 
@@ -185,7 +186,8 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     std::vector<double> paces{0.1};
     if (streams(options)) paces = {0.0};
     else if (options.effort > 0) paces = {0.1, 0.05, 0.0};
-    const auto policies = default_policies() | with<replication_slot>(copies) | with<order_slot>(schedule::paced_order{order, paces}) |
+    const auto policies = default_policies() | with<replication_slot>(copies) | with<placement_slot>(schedule::spread_placement{.same = v.crowding}) |
+                          with<order_slot>(schedule::paced_order{order, paces}) |
                           with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
                           with<sync_slot>(by_use{streams(options), options.synchronization, options.restart}) |
                           with<evaluator_slot>(by_objective{streams(options), chip.chip().core_count});
