@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "raptor/schedule/pipeline_partition.hpp"
+#include "raptor/sync/check_plan.hpp"
 #include "raptor/target/configuration_json.hpp"
+#include "raptor/verify/happens_before.hpp"
 
 namespace raptor::tools {
 
@@ -103,15 +105,18 @@ std::vector<std::size_t> ranked(const std::vector<exact_figures>& figures, objec
   return order;
 }
 
-/// Synchronization policy of the tools: none for one input at a time; for streams what their channels and inputs need.
+/// Synchronization policy of the tools: none for one input at a time; for streams what their channels and inputs need, and the proof that it is
+/// enough.
 struct by_use {
   bool stream = false, planned = true;
   sync::restart_scope restart = sync::restart_scope::all_cores;
   [[nodiscard]] program::program operator()(program::program realized, const schedule::schedule& s) const {
     if (!planned) return sync::no_synchronization{}(std::move(realized), s);
     if (!stream) return sync::rendezvous_only{}(std::move(realized), s);
-    if (s.channels.empty()) return sync::repeating_rendezvous{}(std::move(realized), s);
-    return sync::exact_count{restart}(std::move(realized), s);
+    auto p = s.channels.empty() ? sync::repeating_rendezvous{}(std::move(realized), s) : sync::exact_count{restart}(std::move(realized), s);
+    verify::check_happens_before(p);
+    sync::check_free_signals(p);
+    return p;
   }
 };
 

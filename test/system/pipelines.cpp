@@ -1,6 +1,7 @@
 // Pipelines: batches of inputs through the stages of zoo networks, compared with the reference, input by input.
 #include "support.hpp"
 
+#include "../sync/mutants.hpp"
 #include "raptor/memory/widen.hpp"
 #include "raptor/verify/happens_before.hpp"
 #include "raptor/verify/program.hpp"
@@ -136,4 +137,20 @@ TEST_CASE("throughput as the objective chooses the number of stages") {
   const auto latency = compile(m, single);
   CHECK(c.worth < latency.schedule.predicted);
   CHECK(batch_error(m, c.image, 3) <= 1e-4);
+}
+
+TEST_CASE("every fault in the events of a compiled pipeline is found") {
+  const auto m = load_network("lenet5", 0);
+  for (const auto restart : {sync::restart_scope::all_cores, sync::restart_scope::input_readers}) {
+    auto options = chip(16, 16, 32);
+    options.effort = 0, options.pipeline = 3, options.channels = tools::channel_choice::memory, options.restart = restart;
+    const auto c = compile(m, options);
+    REQUIRE(!test::refused(c.realized));
+    const auto mutants = test::mutants_of(c.realized);
+    CHECK(mutants.size() > 20);
+    for (std::size_t k = 0; k < mutants.size(); k += 1 + mutants.size() / 100) {
+      CAPTURE(mutants[k].core);
+      if (mutants[k].what != "a wait moved behind the access") CHECK_MESSAGE(test::refused(mutants[k].of(c.realized)), mutants[k].what);
+    }
+  }
 }
