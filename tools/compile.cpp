@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -210,15 +212,26 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   std::vector<std::pair<schedule::picoseconds, std::size_t>> ranking;
   const auto most = judged_exactly(options) ? exact_candidates(options) : std::size_t{1};
   const auto until = std::min(options.last, stage::scheduled);
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    try {
-      auto c = with_compiler(variants[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
-      ranking.emplace_back(c.worth, i);
-      const auto at = std::find_if(kept.begin(), kept.end(), [&](const candidate& k) { return c.worth < k.made.worth; });
-      kept.insert(at, {std::move(c), i});
+  // Several at a time, where the machine can; they are judged in their order, so that the result does not depend on that.
+  const std::size_t workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+  for (std::size_t first = 0; first < variants.size(); first += workers) {
+    std::vector<std::future<std::optional<compilation>>> made;
+    for (std::size_t i = first; i < std::min(first + workers, variants.size()); ++i)
+      made.push_back(std::async(std::launch::async, [&, i]() -> std::optional<compilation> {
+        try {
+          return with_compiler(variants[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
+        } catch (const error& e) {
+          if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
+          return std::nullopt;
+        }
+      }));
+    for (std::size_t k = 0; k < made.size(); ++k) {
+      auto c = made[k].get();
+      if (!c) continue;
+      ranking.emplace_back(c->worth, first + k);
+      const auto at = std::find_if(kept.begin(), kept.end(), [&](const candidate& other) { return c->worth < other.made.worth; });
+      kept.insert(at, {std::move(*c), first + k});
       if (kept.size() > most) kept.pop_back();
-    } catch (const error& e) {
-      if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
     }
   }
   if (ranking.empty()) return compile(variants.back());
