@@ -3,11 +3,11 @@
 #include <raptor/target/archetype.hpp>
 
 namespace user {
-/// Everything in one stage, as the default has it.
+/// Everything in one stage, which has all cores, as the default has it.
 struct one_stage {
   template <class Target>
-  std::vector<std::uint32_t> operator()(const Target&, const raptor::lowering::compute_graph& g) const {
-    return std::vector<std::uint32_t>(g.size(), 0);
+  raptor::schedule::stage_plan operator()(const Target& t, const raptor::lowering::compute_graph& g) const {
+    return {std::vector<std::uint32_t>(g.size(), 0), {t.chip().core_count}};
   }
 };
 }  // namespace user
