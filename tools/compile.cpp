@@ -170,7 +170,10 @@ int checked_effort(std::int64_t effort) {
 target::pim make_target(const compile_options& options) {
   std::optional<target::configuration> configuration;
   if (!options.target_configuration.empty()) configuration = target::read_configuration(options.target_configuration.string(), read_text);
-  return target::make_pim_target(options.flags, configuration, options.element_bits);
+  auto chip = target::make_pim_target(options.flags, configuration, options.element_bits);
+  if (options.pipeline > chip.chip().core_count)
+    throw error(error_code::usage, "--pipeline=" + std::to_string(options.pipeline) + ": the chip has " + std::to_string(chip.chip().core_count) + " cores, and a stage needs one");
+  return chip;
 }
 
 compilation compile_model(const model::graph& canonical, const target::pim& chip, const compile_options& options, const observer& observe) {

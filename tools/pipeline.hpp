@@ -68,6 +68,7 @@ using observer = std::function<void(stage, const compilation&)>;
 [[nodiscard]] sync::restart_scope parse_restart(const std::string& text);
 /// 0 to 3. Errors: usage.
 [[nodiscard]] int checked_effort(std::int64_t effort);
+/// Errors: usage, where flags and configuration contradict each other or there are more stages than cores; those of the configuration.
 [[nodiscard]] target::pim make_target(const compile_options& options);
 /// Compiles a canonical model. Errors: those of basic_compiler.
 [[nodiscard]] compilation compile_model(const model::graph& canonical, const target::pim& chip, const compile_options& options,

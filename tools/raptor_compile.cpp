@@ -238,8 +238,6 @@ int compile(const tools::command_line& line, progress& report) {
   const auto reports = read_report_options(line);
   static_cast<void>(tools::one_of(line, "pim-memory-report", {"summary", "none"}));
   const auto chip = tools::make_target(options);
-  if (options.pipeline > chip.chip().core_count)
-    throw tools::usage_error("--pipeline=" + std::to_string(options.pipeline) + ": the chip has " + std::to_string(chip.chip().core_count) + " cores, and a stage needs one");
   const auto shapes = tools::shapes_of(line);
   const auto model = tools::load_model(line.get<std::string>("model"), shapes);
   for (const auto& note : model.imported.notes) std::cerr << "raptor-compile: note: " << printable(note) << "\n";

@@ -96,6 +96,16 @@ TEST_CASE("mistakes in the command line") {
   for (const std::string bits : {"0", "7", "64", "-8"}) check_usage_error(compile, model + small_chip + std::vector<std::string>{"--element-bits=" + bits}, "must be 32, 16 or 8");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--element-bits=half"}, "half");
   for (const std::string effort : {"-1", "4", "9223372036854775807"}) check_usage_error(compile, model + small_chip + std::vector<std::string>{"--effort=" + effort}, "--effort must be from 0 to 3, not " + effort);
+  for (const std::string stages : {"0", "-1"}) check_usage_error(compile, model + small_chip + std::vector<std::string>{"--pipeline=" + stages}, "--pipeline must be positive, not " + stages);
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--pipeline=100000"}, "cores, and a stage needs one");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--pipeline-channels=wire"}, "choose one of auto, rendezvous, memory");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--pipeline-restart=some"}, "choose one of all-cores, input-readers");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--objective=beauty"}, "choose one of latency, throughput, energy");
+  check_usage_error(compile, model + small_chip + std::vector<std::string>{"--objective=energy"}, "--objective=energy needs --pim-target-config");
+  const std::string validate = "raptor-validate";
+  const std::vector<std::string> alone{"m.onnx"};
+  check_usage_error(validate, alone + small_chip + std::vector<std::string>{"--pipeline=100000"}, "cores, and a stage needs one");
+  for (const std::string schedules : {"0", "x", "3,", "3,0", "3,most"}) check_usage_error(validate, alone + small_chip + std::vector<std::string>{"--schedules=" + schedules}, "expected N, N,M or N,all");
   check_usage_error(compile, model + small_chip + std::vector<std::string>{"--effort=most"}, "most");
   for (const std::string mode : {"f16", "F32", "int8"}) {
     check_usage_error(compile, model + small_chip + std::vector<std::string>{"--execute-as=" + mode}, "--execute-as=" + mode + ": choose one of f32");
