@@ -14,6 +14,30 @@
 /// Functions that the instruction set has no instruction for, built from vector instructions.
 namespace raptor::lowering {
 
+namespace detail {
+
+/// Interpolation at the Chebyshev points of [low, up] by Newton's divided differences, in powers of x. Cost: O(degree²).
+template <class F>
+[[nodiscard]] std::vector<double> interpolate(const F& f, double low, double up, int degree) {
+  const auto points = static_cast<std::size_t>(degree) + 1;
+  std::vector<double> x(points), difference(points);
+  for (std::size_t i = 0; i < points; ++i) {
+    x[i] = (low + up) / 2 + (up - low) / 2 * std::cos(std::numbers::pi * (2 * static_cast<double>(i) + 1) / (2 * static_cast<double>(points)));
+    difference[i] = f(x[i]);
+  }
+  for (std::size_t order = 1; order < points; ++order)
+    for (std::size_t i = points; i-- > order;) difference[i] = (difference[i] - difference[i - 1]) / (x[i] - x[i - order]);
+  std::vector<double> powers{difference.back()};
+  for (std::size_t i = points - 1; i-- > 0;) {  // powers · (x − x[i]) + difference[i]
+    powers.push_back(0);
+    for (std::size_t c = powers.size(); c-- > 0;) powers[c] = (c > 0 ? powers[c - 1] : 0) - x[i] * (c + 1 < powers.size() ? powers[c] : 0);
+    powers[0] += difference[i];
+  }
+  return powers;
+}
+
+}  // namespace detail
+
 /// e^x for x ≤ 0: sigmoid(x) / sigmoid(−x), where the divisor lies in [1/2, 1] and its reciprocal is a polynomial. Arguments below −87 count as −87,
 /// NaN stays NaN. Error: relative, below 1e-6 (tested over the whole domain). Cost: 27 instructions for `chunk` elements.
 class falling_exponential {
@@ -169,7 +193,7 @@ class inverse_root_power {
     }
     // Improvement on [least, 1] · 2 / (1 + least), in powers of u · y⁴; what is then left lies in [left, right].
     const double low = 2 * least / (1 + least), up = 2 / (1 + least);
-    d.improve = interpolate([](double v) { return std::pow(v, -0.25); }, low, up, improve);
+    d.improve = detail::interpolate([](double v) { return std::pow(v, -0.25); }, low, up, improve);
     double left = 1, right = 1;
     for (int i = 0; i <= 4096; ++i) {
       const double v = low + (up - low) * i / 4096, y = value(d.improve, v), w = v * y * y * y * y;
@@ -178,7 +202,7 @@ class inverse_root_power {
     const double margin = 1e-6;  // of rounding
     for (int degree = 1; degree <= 12; ++degree) {
       const auto f = [&](double w) { return std::pow(1 + w, -0.25 * quarters); };
-      d.finish = interpolate(f, left - 1 - margin, right - 1 + margin, degree);
+      d.finish = detail::interpolate(f, left - 1 - margin, right - 1 + margin, degree);
       double worst = 0;
       for (int i = 0; i <= 1024; ++i) {
         const double w = left - 1 + (right - left) * i / 1024;
@@ -195,26 +219,6 @@ class inverse_root_power {
     for (std::size_t c = polynomial.size(); c-- > 0;) sum = sum * x + polynomial[c];
     return sum;
   }
-  /// Interpolation at the Chebyshev points of [low, up], in powers of x.
-  template <class F>
-  static std::vector<double> interpolate(const F& f, double low, double up, int degree) {
-    const auto points = static_cast<std::size_t>(degree) + 1;
-    std::vector<double> x(points), difference(points);
-    for (std::size_t i = 0; i < points; ++i) {
-      x[i] = (low + up) / 2 + (up - low) / 2 * std::cos(std::numbers::pi * (2 * static_cast<double>(i) + 1) / (2 * static_cast<double>(points)));
-      difference[i] = f(x[i]);
-    }
-    for (std::size_t order = 1; order < points; ++order)
-      for (std::size_t i = points; i-- > order;) difference[i] = (difference[i] - difference[i - 1]) / (x[i] - x[i - order]);
-    std::vector<double> powers{difference.back()};
-    for (std::size_t i = points - 1; i-- > 0;) {  // powers · (x − x[i]) + difference[i]
-      powers.push_back(0);
-      for (std::size_t c = powers.size(); c-- > 0;) powers[c] = (c > 0 ? powers[c - 1] : 0) - x[i] * (c + 1 < powers.size() ? powers[c] : 0);
-      powers[0] += difference[i];
-    }
-    return powers;
-  }
-
   int quarters_;
   std::vector<std::array<std::uint32_t, 2>> lines_;  ///< slope, offset
   std::vector<std::uint32_t> improve_, finish_;
@@ -303,7 +307,7 @@ class power_function {
   [[nodiscard]] static std::vector<double> coefficients(double exponent) {
     std::vector<double> best;
     for (int degree = 1; degree <= 24; ++degree) {
-      best = interpolate(exponent, degree);
+      best = detail::interpolate([&](double x) { return std::pow(1.5 + x, exponent); }, -0.5, 0.5, degree);  // of u − 1.5
       double worst = 0;
       for (int i = 0; i <= 512; ++i) {
         const double x = -0.5 + i / 512.0;
@@ -317,25 +321,6 @@ class power_function {
   }
 
  private:
-  /// Newton's divided differences at the Chebyshev points, expanded in powers of x = u − 1.5.
-  static std::vector<double> interpolate(double exponent, int degree) {
-    const auto points = static_cast<std::size_t>(degree) + 1;
-    std::vector<double> x(points), difference(points);
-    for (std::size_t i = 0; i < points; ++i) {
-      x[i] = 0.5 * std::cos(std::numbers::pi * (2 * static_cast<double>(i) + 1) / (2 * static_cast<double>(points)));
-      difference[i] = std::pow(1.5 + x[i], exponent);
-    }
-    for (std::size_t order = 1; order < points; ++order)
-      for (std::size_t i = points; i-- > order;) difference[i] = (difference[i] - difference[i - 1]) / (x[i] - x[i - order]);
-    std::vector<double> powers{difference.back()};
-    for (std::size_t i = points - 1; i-- > 0;) {  // powers · (x − x[i]) + difference[i]
-      powers.push_back(0);
-      for (std::size_t p = powers.size(); p-- > 0;) powers[p] = (p > 0 ? powers[p - 1] : 0) - x[i] * (p + 1 < powers.size() ? powers[p] : 0);
-      powers[0] += difference[i];
-    }
-    return powers;
-  }
-
   std::int64_t chunk_;
   int low_, high_;
   std::uint32_t lift_ = 0, one_ = 0, below_ = 0, middle_ = 0, u_ = 0, t_ = 0, other_ = 0, factor_ = 0, result_ = 0;
