@@ -35,19 +35,21 @@ struct variant {
   double crowding = 0.1;   ///< schedule::spread_placement::same
 };
 
-/// What an effort tries: how much crossbars count, how long tiles are, and where stages have both ways to pass data on, each of them.
+/// What an effort tries: how much crossbars count, how long tiles are, how large parts, and where stages have both ways to pass data on, each of them.
 std::vector<variant> variants_of(const compile_options& options) {
   struct weights {
     double crossbar_weight = 0;
     std::int64_t microseconds = 0;
-    double late_tiles = 1, crowding = 0.1;
+    double late_tiles = 1, crowding = 0.1, part_share = 1;
   };
   std::vector<weights> list;
   const auto add_all = [&](std::initializer_list<weights> more) {
     for (const auto& w : more) list.push_back(w);
   };
-  if (options.effort > 0) add_all({{0.3, 20}, {0.0, 20, 1, 0.03}});
-  if (options.effort > 1 || (options.effort == 1 && !streams(options))) add_all({{0.3, 20, 0.5}, {0.3, 12, 1, 0.0}});  // a schedule of a pipeline takes longer
+  const bool single = !streams(options);  // a schedule of a pipeline takes longer: fewer variants
+  if (options.effort > 0) add_all({{0.3, 20}});
+  if (options.effort > 1 || (options.effort == 1 && !single)) add_all({{0.0, 20, 1, 0.03}});
+  if (options.effort > 1 || (options.effort == 1 && single)) add_all({{0.3, 20, 0.5}, {0.3, 12, 1, 0.0}, {0.3, 20, 1, 0.1, 0.75}, {0.3, 20, 0.5, 0.1, 0.75}});
   if (options.effort > 1) add_all({{0.3, 12}, {0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
   if (options.effort > 2)
     for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
@@ -58,6 +60,7 @@ std::vector<variant> variants_of(const compile_options& options) {
     lowerings[i].crossbar_weight = list[i].crossbar_weight;
     lowerings[i].tile_time = list[i].microseconds * 1'000'000;
     lowerings[i].late_tiles = list[i].late_tiles;
+    lowerings[i].part_share = list[i].part_share;
   }
   // Memory is the better way for few stages only; where their number is open, it is tried at higher efforts.
   std::vector<bool> ways{streams(options) && options.channels == channel_choice::memory};

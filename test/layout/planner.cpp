@@ -56,3 +56,25 @@ TEST_CASE("a plan that is no alternative is found") {
   plan.chosen.pop_back();
   CHECK_THROWS_AS(layout::check_plan(g, plan), error);
 }
+
+TEST_CASE("the layouts do not depend on the batch") {
+  // A first layer of three channels, whose strips pay by little.
+  const auto stem = [](std::int64_t batch) {
+    model::graph g;
+    const auto x = g.add_tensor({"x", element_type::f32, {batch, 3, 224, 224}, nullptr});
+    const auto w = g.add_tensor({"w", element_type::f32, {32, 3, 3, 3}, zeros(32 * 3 * 9)}), u = g.add_tensor({"u", element_type::f32, {32, 32, 3, 3}, zeros(32 * 32 * 9)});
+    const auto a = g.add_tensor({"a", element_type::f32, {batch, 32, 111, 111}, nullptr}), b = g.add_tensor({"b", element_type::f32, {batch, 32, 111, 111}, nullptr});
+    const auto y = g.add_tensor({"y", element_type::f32, {batch, 32, 109, 109}, nullptr});
+    g.add_node({model::convolution{{3, 3}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 1}, {x, w}, {a}, {"conv", "Conv", "", 13}});
+    g.add_node({model::unary{model::unary_kind::relu, 0, 0}, {a}, {b}, {"relu", "Relu", "", 13}});
+    g.add_node({model::convolution{{3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, {b, u}, {y}, {"next", "Conv", "", 13}});
+    g.inputs = {x}, g.outputs = {y};
+    return g;
+  };
+  for (const std::int64_t batch : {1, 2, 4, 16}) {
+    CAPTURE(batch);
+    const auto g = stem(batch);
+    const auto plan = layout::descending_layout{}(g);
+    for (model::vertex v = 0; v < g.node_count(); ++v) CHECK(plan.chosen[v].result == layout::physical::nhwc_row_strip);
+  }
+}

@@ -287,3 +287,31 @@ TEST_CASE("cores that send each other much change places until they are close to
   }
   CHECK(shorter > 20);
 }
+
+TEST_CASE("tiles that nobody feeds go to idle cores, not to their consumers") {
+  using namespace lowering;
+  const uneven_target t{4, 2};
+  compute_graph g;
+  const auto image = g.add_value({"image", {1, 4, 8, 8}, layout::physical::nhwc_row_strip, origin::computed, {}});
+  const auto result = g.add_value({"result", {1, 4, 8, 8}, layout::physical::nhwc_row_strip, origin::computed, {}});
+  kernel_builder source("source", {1, 8}), layer("layer", {1, 8});
+  for (auto* k : {&source, &layer}) k->current().most = {1, 1};
+  source.writes(image, {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+  const auto u = source.scratch("t", 100);
+  source.loop(2, [&](const affine&) { source.fill(source.in(u), 0, 90); });
+  layer.reads(image, {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+  layer.writes(result, {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+  const auto w = layer.scratch("t", 100);
+  layer.group({16, 16, {numbers(1)}, {}});
+  layer.loop(40, [&](const affine&) { layer.fill(layer.in(w), 0, 90); });
+  g.add_compute(source.take()), g.add_compute(layer.take());
+  schedule::schedule s;
+  s.graph = make_tiles(t, g);
+  spread_placement{}(t, g, {1, 1}, s);
+  std::set<std::uint32_t> sources, layers;
+  for (const auto i : s.graph.of_compute[0]) sources.insert(s.place[i].core);
+  for (const auto i : s.graph.of_compute[1]) layers.insert(s.place[i].core);
+  CHECK(layers.size() == 1);
+  CHECK(sources.size() == 3);
+  CHECK(!sources.contains(*layers.begin()));
+}

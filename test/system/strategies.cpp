@@ -69,6 +69,7 @@ TEST_CASE("random convolutions, every strategy, both layouts, several chips") {
         auto options = chip(draw(1, 12), 1024 / size, size);
         options.spatial_planning = planning;
         options.lowering.convolution = forced;
+        options.lowering.part_share = std::vector<double>{1, 0.75, 0.3}[static_cast<std::size_t>(draw(0, 2))];
         try {
           const auto c = compile(m, options);
           CHECK(relative_error(m, c.image, seed) <= 1e-5);

@@ -67,7 +67,7 @@ namespace detail {
   if (const auto* c = std::get_if<model::convolution>(&n.op)) {
     // A patch costs one copy a kernel row from strips, one gather a tap from dense images, whose results are also transposed.
     const double taps = static_cast<double>(element_count(c->kernel));
-    result[0].cost = pixels * taps + static_cast<double>(sizes[1] * sizes[2]);
+    result[0].cost = pixels * taps + static_cast<double>(sizes[0] * sizes[1] * sizes[2]);
     const bool contiguous = c->dilations[1] == 1 && c->groups == 1;
     result.push_back(uniform(strip, strip, pixels * (contiguous ? static_cast<double>(c->kernel[0]) : taps)));
   } else if (const auto* p = std::get_if<model::pool>(&n.op)) {
@@ -79,7 +79,7 @@ namespace detail {
     // SiLU prefers strips more than others do: it comes between convolutions.
     const auto* function = std::get_if<model::unary>(&n.op);
     const bool silu = function != nullptr && function->kind == model::unary_kind::silu;
-    if (detail::element_wise_row_strip(g, n)) result.push_back(uniform(strip, strip, silu ? 0 : static_cast<double>(sizes[2])));
+    if (detail::element_wise_row_strip(g, n)) result.push_back(uniform(strip, strip, silu ? 0 : static_cast<double>(sizes[0] * sizes[2])));
   } else if (const auto* cat = std::get_if<model::concat>(&n.op)) {
     bool fits = cat->axis == 1;
     for (const auto input : n.inputs) fits = fits && !g.at(input).is_constant();

@@ -30,6 +30,7 @@ struct lowering_options {
   double crossbar_weight = 0.3;                       ///< how much crossbars count beside time where strategies compete; 1: all crossbars as much as all cores
   double energy_weight = 4;                           ///< picoseconds of a core that a picojoule of the crossbars is worth, where strategies compete
   double large_part = 1.2;                            ///< penalty on parts that leave less than half of a core's crossbars to others: they pack badly
+  double part_share = 1;                              ///< share of a core's crossbars that one part of a convolution may take: smaller ones leave room for parts of other layers
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
   double late_tiles = 1;                              ///< least share of tile_time for layers of few rows, see context::tile_time
   softmax_lowering softmax = softmax_lowering::vsoftmax;
@@ -71,6 +72,10 @@ class context {
   [[nodiscard]] double tile_time(std::int64_t rows) const {
     constexpr double many = 56;
     return static_cast<double>(options.tile_time) * std::clamp(static_cast<double>(rows) / many, options.late_tiles, 1.0);
+  }
+  /// Crossbars that one part of a convolution may take.
+  [[nodiscard]] std::int64_t part_crossbars() const {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(options.part_share * static_cast<double>(chip.crossbars_per_core)), 1, chip.crossbars_per_core);
   }
   /// How many cores bring `work` picoseconds down to a fair share; one of them may have little to do.
   [[nodiscard]] double copies(double work) const { return price.share > 0 ? std::max(1.0, work / price.share) : 1.0; }

@@ -21,7 +21,7 @@ inline void lower_rows(context& c, model::vertex v, const std::string& name, std
   const std::int64_t inputs = matrix.rows, columns = matrix.columns;
   const bool inside = bias != nullptr && inputs % c.chip.crossbar_rows != 0;
   if (inside) append_bias_row(matrix, bias, 0, columns, 1);
-  const auto parts = split_for_capacity({matrix}, c.chip);
+  const auto parts = split_for_capacity({matrix}, c.chip, c.chip.crossbars_per_core);
   const std::int64_t slices = checked::divide_up(matrix.rows, c.chip.crossbar_rows);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const auto& piece = parts[p].front();

@@ -133,7 +133,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
     matrices.push_back(std::move(m));
   }
 
-  const auto parts = split_for_capacity(matrices, c.chip);
+  const auto parts = split_for_capacity(matrices, c.chip, c.part_crossbars());
 
   // Rows that take long are cut into stretches of whole products, which share the weights.
   std::vector<interval> stretches{{0, s.out_width}};

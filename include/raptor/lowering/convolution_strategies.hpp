@@ -56,12 +56,12 @@ namespace detail {
                                static_cast<double>(c.time(isa::opcode::lmv, outputs)));
   // Slices beyond one core: a partial row crosses to the next core, which adds it.
   const auto crossbars = slices * checked::divide_up(outputs, c.chip.weight_columns);
-  const auto crossings = static_cast<double>(checked::divide_up(crossbars, c.chip.crossbars_per_core) - 1);
+  const auto crossings = static_cast<double>(checked::divide_up(crossbars, c.part_crossbars()) - 1);
   const auto row = s.out_width * s.c();
   const double crossing = 2 * static_cast<double>(c.time(isa::opcode::send, row)) + static_cast<double>(c.time(isa::opcode::vvadd, row));
   const double products = static_cast<double>(checked::divide_up(s.out_width, pack) * s.batch * s.out_height), work = one * products;
   const double energy = products * blocks * static_cast<double>(slices) * c.product_price(outputs);
-  const double all = blocks * static_cast<double>(crossbars), parts = std::max(1.0, all / static_cast<double>(c.chip.crossbars_per_core));
+  const double all = blocks * static_cast<double>(crossbars), parts = std::max(1.0, all / static_cast<double>(c.part_crossbars()));
   return c.resource_cost(parts, work / parts, all / parts, energy / parts) + crossings * crossing * static_cast<double>(s.batch * s.out_height);
 }
 /// Picoseconds of one core to write all patches out and move them once.

@@ -124,11 +124,14 @@ namespace detail {
 /// wider products that this allows save more than the additions cost.
 [[nodiscard]] inline column_plan plan_columns(const convolution_shape& s, const program::geometry& chip, const context* c = nullptr) {
   column_plan plan;
-  const std::int64_t capacity = chip.crossbars_per_core, taps = detail::most_taps(s);
+  const std::int64_t taps = detail::most_taps(s);
   const auto single = make_column_runs(s, 1);
+  // Of a part; what is too wide for it takes a core.
+  std::int64_t capacity = c != nullptr ? c->part_crossbars() : chip.crossbars_per_core;
   const auto fits = [&](const column_runs& runs, std::int64_t inputs, std::int64_t outputs) {
     return detail::column_crossbars(chip, runs, taps, inputs, outputs) <= capacity;
   };
+  if (!fits(single, std::min(s.group_inputs(), chip.crossbar_rows), 1)) capacity = chip.crossbars_per_core;
   std::int64_t together = std::clamp<std::int64_t>(chip.crossbar_rows / s.group_inputs(), 1, s.groups);
   while (together > 1 && !fits(single, together * s.group_inputs(), together * s.c())) --together;
   const std::int64_t channels = together * s.group_inputs(), outputs = together * s.c();
@@ -152,7 +155,7 @@ namespace detail {
       cost = c->resource_cost(static_cast<double>(pieces * cuts), detail::scatter_row_cost(s, *c, runs, taps, inputs, piece) * rows, static_cast<double>(crossbars),
                               detail::scatter_row_energy(s, *c, runs, taps, inputs, piece) * rows) +
              static_cast<double>(pieces * (cuts - 1) * taps * s.batch * s.out_height) * extra;
-      if (2 * crossbars > capacity) cost *= c->options.large_part;
+      if (2 * crossbars > chip.crossbars_per_core) cost *= c->options.large_part;
     }
     if (size != 0 && cost >= least) return true;
     least = cost, size = piece;

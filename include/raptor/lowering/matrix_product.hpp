@@ -69,14 +69,13 @@ struct product_part {
   interval columns;        ///< matrix columns
 };
 
-/// Distributes matrices over parts of at most one core's crossbars: whole matrices share a part while they fit; one that
-/// fits no core is cut, first by columns where a single slice is too wide, then evenly by slices.
+/// Distributes matrices over parts of at most `capacity` crossbars: whole matrices share a part while they fit; one that
+/// is larger is cut, first by columns where a single slice is too wide, then evenly by slices.
 /// Guarantees: every element in exactly one part; parts that share columns of a matrix must be accumulated.
 /// Errors: capacity, where one crossbar column set cannot fit (never, for at least one crossbar a core).
 [[nodiscard]] inline std::vector<std::vector<product_part>> split_for_capacity(const std::vector<logical_matrix>& matrices,
-                                                                               const program::geometry& chip) {
+                                                                               const program::geometry& chip, std::int64_t capacity) {
   std::vector<std::vector<product_part>> parts;
-  const std::int64_t capacity = chip.crossbars_per_core;
   std::int64_t used = capacity;  // of the open part; full: opens a new one
   for (std::size_t m = 0; m < matrices.size(); ++m) {
     const std::int64_t slices = checked::divide_up(matrices[m].rows, chip.crossbar_rows);

@@ -32,7 +32,7 @@ namespace raptor::schedule {
 /// Guarantees: steps are in an order in which every core can execute its own as a subsequence with blocking transfers: no deadlock.
 /// Cost: O((tiles + flows) · log + parts). Deterministic.
 struct rendezvous_order {
-  picoseconds atom = 5'000'000;  ///< of a part, about
+  picoseconds atom = 2'000'000;  ///< of a part, about
   bool stages_by_memory = false;  ///< from stage to stage through global memory, not by rendezvous
   int rounds = 1;  ///< inputs that follow one another in the simulation; the order is that of the last one, when all stages are busy
   double pace = 0;  ///< by which share of the longest path a compute's last tile is less urgent than its first, beside its path

@@ -173,12 +173,14 @@ struct spread_placement {
         total[core] += load_of_tile, own[core] += load_of_tile;
       }
     }
-    // Tiles that nobody feeds go to their first consumer.
-    std::vector<std::uint32_t> consumer(tiles.size(), static_cast<std::uint32_t>(tiles.size()));
-    for (auto i = static_cast<std::uint32_t>(tiles.size()); i-- > 0;)
-      for (const auto p : s.graph.producers[i]) consumer[p] = i;
-    for (std::uint32_t i = 0; i < tiles.size(); ++i)
-      if (s.graph.producers[i].empty() && size[tiles[i].compute] == 0 && consumer[i] < tiles.size()) s.place[i].core = s.place[consumer[i]].core;
+    // Tiles that nobody feeds go to the least loaded cores: what they bring is needed first, when their consumers are busy with it.
+    for (std::uint32_t i = 0; i < tiles.size(); ++i) {
+      const auto v = tiles[i].compute;
+      if (!s.graph.producers[i].empty() || size[v] != 0) continue;
+      const auto least = std::min_element(total.begin(), total.end());
+      s.place[i].core = static_cast<std::uint32_t>(least - total.begin());
+      *least += static_cast<double>(tile_time(t, g.at(v), tiles[i].lanes)) + static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
+    }
     bring_together(t, g, s);
     // Copies are numbered per compute, by core.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
