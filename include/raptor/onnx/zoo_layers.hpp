@@ -59,7 +59,8 @@ struct variant {
 /// Layers of a network over a model builder; every function appends one layer and returns its value.
 ///
 /// A layer has a number, counted from the input (0), and its nodes are named after kind and number: "conv_3",
-/// "conv_3_batchnorm", "conv_3_relu". Shapes of maps are N, C, H, W with N = 1.
+/// "conv_3_batchnorm", "conv_3_relu". Shapes of maps are N, C, H, W with N = 1;
+/// no operator depends on it, so that a reader may give the input another N.
 /// Errors: error_code::usage when a window does not fit the padded map: the network's input is too small.
 class layers {
  public:
@@ -219,8 +220,8 @@ class layers {
   value shuffle(const value& x, std::int64_t groups) {
     const auto name = next("shuffle");
     const auto& s = x.sizes;
-    const auto split = builder_.integers(name + "_split_shape", {s[0], groups, s[1] / groups, s[2], s[3]});
-    const auto joined = builder_.integers(name + "_join_shape", s);
+    const auto split = builder_.integers(name + "_split_shape", {-1, groups, s[1] / groups, s[2], s[3]});
+    const auto joined = builder_.integers(name + "_join_shape", {-1, s[1], s[2], s[3]});
     const auto grouped = builder_.node("Reshape", {x.name, split}, name + "_split").output();
     const auto turned = builder_.node("Transpose", {grouped}, name + "_transpose").attribute("perm", {0, 2, 1, 3, 4}).output();
     return {builder_.node("Reshape", {turned, joined}, name + "_join").output(), s};
@@ -239,9 +240,12 @@ class layers {
   value flatten(const value& x) {
     return {builder_.node("Flatten", {x.name}, next("flatten")).attribute("axis", 1).output(), {1, element_count(x.sizes)}};
   }
+  /// To `sizes`, of which the first is left to ONNX (-1): it is the batch, and the model fits any.
   value reshape(const value& x, const shape& sizes) {
     const auto name = next("reshape");
-    const auto target = builder_.integers(name + "_shape", sizes);
+    shape open = sizes;
+    open.at(0) = -1;
+    const auto target = builder_.integers(name + "_shape", open);
     return {builder_.node("Reshape", {x.name, target}, name).output(), sizes};
   }
   /// x: [1, features]. Gemm with the weights as [outputs, features].
