@@ -80,37 +80,51 @@ TEST_CASE("powers: arguments beyond the domain are clamped, NaN stays") {
   CHECK(std::isnan(y[5]));
 }
 
-TEST_CASE("powers of the inverse fourth root: relative error below 1e-6 from 1 to 2^32, larger arguments are clamped, NaN stays") {
-  for (int quarters = 1; quarters <= 8; ++quarters)
-    for (const double scale : {1.0, 1e-6}) {
-      CAPTURE(quarters);
-      auto x = domain(0, 32);
-      const auto count = x.size();
-      x.insert(x.end(), {1e30F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()});
-      lowering::compute_graph g;
-      const auto n = static_cast<std::int64_t>(x.size());
-      lowering::value input{"x", {n}, layout::physical::dense, lowering::origin::input, {}};
-      input.input = 0;
-      const auto from = g.add_value(input), to = g.add_value({"y", {n}, layout::physical::dense, lowering::origin::computed, {}});
-      lowering::kernel_builder k("power", {});
-      const auto a = k.reads(from, {0}, {n}), y = k.writes(to, {0}, {n});
-      const lowering::inverse_root_power power(k, quarters, n, scale);
-      const auto t = k.scratch("x", n);
-      k.copy(k.in(t), k.at(a, {0}), n);
-      power.apply(k, k.in(t), k.in(t), n);
-      k.copy(k.at(y, {0}), k.in(t), n);
-      g.add_compute(k.take());
-      test::interpreter machine(g, {model::make_value(shape{n}, x)});
-      machine.run({});
-      const auto result = machine.value(to);
-      double error = 0;
-      for (std::size_t i = 0; i < count; ++i)
-        error = std::max(error, std::abs(static_cast<double>(result[i]) / (std::pow(static_cast<double>(x[i]), -0.25 * quarters) * scale) - 1));
-      CHECK(error < 1e-6);
-      CHECK(result[count] == result[count - 1]);
-      CHECK(result[count + 1] == result[count - 1]);
-      CHECK(std::isnan(result[count + 2]));
-    }
+TEST_CASE("falling powers: relative error below 3e-6 while 1 + a s is below 2^20, larger arguments are clamped, NaN stays") {
+  for (const double beta : {0.5, 0.6, 0.75, 1.0})
+    for (const double a : {0.1, 2e-5, 0x1p-40})
+      for (const double scale : {1.0, 0x1p-40, 2.0}) {
+        CAPTURE(beta);
+        CAPTURE(a);
+        CAPTURE(scale);
+        REQUIRE(lowering::falling_power::fits(a, beta, scale));
+        auto x = domain(0, lowering::falling_power::high);
+        for (auto& s : x) s = static_cast<float>((s - 1) / a);
+        const auto count = x.size();
+        x.insert(x.end(), {1e30F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()});
+        lowering::compute_graph g;
+        const auto n = static_cast<std::int64_t>(x.size());
+        lowering::value input{"x", {n}, layout::physical::dense, lowering::origin::input, {}};
+        input.input = 0;
+        const auto from = g.add_value(input), to = g.add_value({"y", {n}, layout::physical::dense, lowering::origin::computed, {}});
+        lowering::kernel_builder k("power", {});
+        const auto r = k.reads(from, {0}, {n}), y = k.writes(to, {0}, {n});
+        const lowering::falling_power power(k, a, beta, n, scale);
+        const auto t = k.scratch("x", n);
+        k.copy(k.in(t), k.at(r, {0}), n);
+        power.apply(k, k.in(t), k.in(t), n);
+        k.copy(k.at(y, {0}), k.in(t), n);
+        g.add_compute(k.take());
+        test::interpreter machine(g, {model::make_value(shape{n}, x)});
+        machine.run({});
+        const auto result = machine.value(to);
+        double error = 0;
+        for (std::size_t i = 0; i < count; ++i)
+          error = std::max(error, std::abs(double{result[i]} / (std::pow(1 + a * double{x[i]}, -beta) * scale) - 1));
+        CHECK(error < 3e-6);
+        CHECK(double{result[count]} == doctest::Approx(std::exp2(-20 * beta) * scale).epsilon(3e-6));
+        CHECK(result[count + 1] == result[count]);
+        CHECK(std::isnan(result[count + 2]));
+      }
+  const auto fits = lowering::falling_power::fits;
+  CHECK_FALSE(fits(0, 0.75, 1));
+  CHECK_FALSE(fits(0x1p60, 0.75, 1));
+  CHECK_FALSE(fits(0x1p-110, 0.75, 1));
+  CHECK_FALSE(fits(1, 0.25, 1));
+  CHECK_FALSE(fits(1, 1.25, 1));
+  CHECK_FALSE(fits(1, 0.75, 0));
+  CHECK_FALSE(fits(1, 0.75, 0x1p60));
+  CHECK_FALSE(fits(1, std::nan(""), 1));
 }
 
 TEST_CASE("powers: what does not fit floats is refused") {

@@ -105,124 +105,116 @@ class falling_exponential {
   std::vector<std::uint32_t> coefficients_;
 };
 
-/// u^(−quarters / 4) · scale for u in [1, 2^32), element-wise; other arguments are clamped to 2^32, and must not be below 1.
+/// (1 + a · s)^(−beta) · scale for s ≥ 0, element-wise, while u = 1 + a · s stays below 2^20; larger arguments count as 2^20, NaN stays NaN.
 ///
-/// The greatest of some tangents to u^(−1/4) is a first y with u · y⁴ near 1, a polynomial of u · y⁴ improves it, and what is left of
-/// u · y⁴ beside 1 goes into a second polynomial, of the power itself. Error: relative, below 1e-6 (tested over the whole domain).
-/// NaN stays NaN. Requires: 1 ≤ quarters ≤ 8. Cost: about 40 instructions for a chunk, half of what power_function takes.
-class inverse_root_power {
+/// N, the greatest of three tangents to −ln u, is a first −ln u. Then v = u · e^N lies in (0, 1], and a tangent to −ln v improves N, twice.
+/// The result is e^(beta · N) times a quadratic polynomial of the last v. e^N is sigmoid(N) for N ≤ −16, so N is kept that much too small, and constant
+/// factors take it back. The constants also hold a: the vectors are s + 1 / a for u, and with it v.
+///
+/// Requires: fits(a, beta, scale). Error: relative, below 3e-6 (tested over the whole domain). Cost: 27 instructions for `chunk` elements.
+class falling_power {
  public:
-  static constexpr int high = 32;  ///< of the domain
+  static constexpr int high = 20;  ///< of the domain
 
+  /// Whether everything the instructions meet is a normal float.
+  [[nodiscard]] static bool fits(double a, double beta, double scale) {
+    const auto normal = [](double x) { return std::abs(x) >= 0x1p-100 && std::abs(x) <= 0x1p120; };
+    if (!(a > 0) || !normal(a) || !(beta >= 0.5) || !(beta <= 1) || !(scale > 0)) return false;  // NaN too
+    const auto d = design(a, beta, scale);
+    // A slope is about the reciprocal of the v that it meets.
+    return std::all_of(d.improve.begin(), d.improve.end(), [](double x) { return std::abs(x) >= 0x1p-60 && std::abs(x) <= 0x1p100; }) &&
+           std::all_of(d.finish.begin(), d.finish.end(), normal);
+  }
   /// Declares the constants, filled once a core.
-  inverse_root_power(kernel_builder& k, int quarters, std::int64_t chunk, double scale = 1) : quarters_(quarters) {
-    ensure(quarters >= 1 && quarters <= 8, "a power of the inverse fourth root from 1 to 8");
-    const auto d = design(quarters);
+  falling_power(kernel_builder& k, double a, double beta, std::int64_t chunk, double scale = 1) : chunk_(chunk) {
+    ensure(fits(a, beta, scale), "falling power beyond its range");
+    const auto d = design(a, beta, scale);
     const auto constant = [&](double x) { return filled(k, "coefficient", static_cast<float>(x), chunk); };
+    top_ = static_cast<float>((std::ldexp(1.0, high) - 1) / a);
+    unit_ = constant(1 / a);
     for (const auto& [slope, offset] : d.lines) lines_.push_back({constant(slope), constant(offset)});
-    for (const auto x : d.improve) improve_.push_back(constant(x));
-    for (const auto x : d.finish) finish_.push_back(constant(x * scale));
-    one_ = constant(1);
-    y_ = k.scratch("root", chunk), t_ = k.scratch("power", chunk), v_ = k.scratch("rest", chunk);
+    for (const auto slope : d.improve) improve_.push_back(constant(slope));
+    for (std::size_t i = 0; i < finish_.size(); ++i) finish_[i] = constant(d.finish[i]);
+    beta_ = constant(beta);
+    logarithm_ = k.scratch("logarithm", chunk), step_ = k.scratch("step", chunk), rest_ = k.scratch("rest", chunk);
   }
 
-  /// Appends d = u^(−quarters / 4) · scale for `length` ≤ chunk elements of a temporary, which is clamped; d may be u.
-  void apply(kernel_builder& k, const operand& d, const operand& u, const affine& length) const {
+  /// Appends d = (1 + a · s)^(−beta) · scale for `length` ≤ chunk elements of a temporary s, which is overwritten; d may be s.
+  void apply(kernel_builder& k, const operand& d, const operand& s, const affine& length) const {
     using isa::opcode;
-    const auto y = k.in(y_), t = k.in(t_), v = k.in(v_);
-    const auto polynomial = [&](const operand& to, const operand& x, const std::vector<std::uint32_t>& coefficients) {
-      k.vector(opcode::vvmul, to, x, k.in(coefficients.back()), length);
-      for (std::size_t i = coefficients.size() - 1; i-- > 0;) {
-        k.vector(opcode::vvadd, to, to, k.in(coefficients[i]), length);
-        if (i > 0) k.vector(opcode::vvmul, to, to, x, length);
-      }
-    };
-    const auto rest = [&] {  // t = y², v = u · y⁴
-      k.vector(opcode::vvmul, t, y, y, length);
-      k.vector(opcode::vvmul, v, t, t, length);
-      k.vector(opcode::vvmul, v, v, u, length);
-    };
-    k.clamp(opcode::vrsu, u, u, std::nextafter(std::ldexp(1.0F, high), 0.0F), length);
+    ensure(!length.is_constant() || length.constant() <= chunk_, "power of more elements than a chunk");
+    const auto n = k.in(logarithm_), t = k.in(step_), v = k.in(rest_);
+    k.clamp(opcode::vrsu, s, s, top_, length);
+    k.vector(opcode::vvadd, s, s, k.in(unit_), length);
     for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const auto to = i == 0 ? y : t;
-      k.vector(opcode::vvmul, to, u, k.in(lines_[i][0]), length);
+      const auto to = i == 0 ? n : t;
+      k.vector(opcode::vvmul, to, s, k.in(lines_[i][0]), length);
       k.vector(opcode::vvadd, to, to, k.in(lines_[i][1]), length);
-      if (i > 0) k.vector(opcode::vvmax, y, y, t, length);
+      if (i > 0) k.vector(opcode::vvmax, n, n, t, length);
     }
+    const auto rest = [&] {
+      k.vector(opcode::vsigm, v, n, length);
+      k.vector(opcode::vvmul, v, v, s, length);
+    };
     rest();
-    polynomial(t, v, improve_);
-    k.vector(opcode::vvmul, y, y, t, length);
-    rest();
-    k.vector(opcode::vvsub, v, v, k.in(one_), length);
-    // u is not needed any more: d holds the polynomial.
-    polynomial(d, v, finish_);
-    if (quarters_ & 1) k.vector(opcode::vvmul, d, d, y, length);
-    if (quarters_ & 2) k.vector(opcode::vvmul, d, d, t, length);
-    if (quarters_ < 4) return;
-    k.vector(opcode::vvmul, t, t, t, length);
-    for (int i = 0; i < quarters_ / 4; ++i) k.vector(opcode::vvmul, d, d, t, length);
+    for (const auto slope : improve_) {
+      k.vector(opcode::vvmul, t, v, k.in(slope), length);
+      k.vector(opcode::vvadd, n, n, t, length);
+      rest();
+    }
+    k.vector(opcode::vvmul, n, n, k.in(beta_), length);
+    k.vector(opcode::vsigm, n, n, length);
+    k.vector(opcode::vvmul, t, v, k.in(finish_[2]), length);
+    k.vector(opcode::vvadd, t, t, k.in(finish_[1]), length);
+    k.vector(opcode::vvmul, t, t, v, length);
+    k.vector(opcode::vvadd, t, t, k.in(finish_[0]), length);
+    k.vector(opcode::vvmul, d, t, n, length);
   }
 
-  /// The numbers behind it: tangents (slope, offset), the polynomial of u · y⁴ that improves y, that of u · y⁴ − 1 for the result; lowest degree
-  /// first.
+  /// The numbers behind it, for s + 1 / a and v as the vectors hold them.
   struct parameters {
-    std::vector<std::array<double, 2>> lines;
-    std::vector<double> improve, finish;
+    std::vector<std::array<double, 2>> lines;  ///< slope, offset
+    std::vector<double> improve;               ///< slopes; the offsets are in `lines`
+    std::array<double, 3> finish{};            ///< lowest degree first
   };
-  [[nodiscard]] static parameters design(int quarters) {
-    constexpr int count = 5, improve = 3;  // the least work for this error
-    // Tangent at p: p^(−1/4) · (5 − u / p) / 4. For u = r · p it gives u · y⁴ = r · ((5 − r) / 4)⁴, which is 1 at r = 1 and less elsewhere.
-    const auto at = [](double r) { return r * std::pow((5 - r) / 4, 4); };
-    // Tangents at p and p · ratio meet where r = meet(ratio); the least u · y⁴ is there, and as low at the left end.
-    const auto meet = [](double ratio) {
-      const double f = std::pow(ratio, -0.25);
-      return 5 * (1 - f) / (1 - f / ratio);
-    };
+  [[nodiscard]] static parameters design(double a, double beta, double scale) {
+    constexpr int tangents = 3, improvements = 2;  // the least work for this error
+    parameters d;
+    // The tangent at p, 1 − ln p − u / p, gives v = r · e^(1 − r) with r = u / p: 1 at r = 1 and less elsewhere. All ln v lie above −width where
+    // each tangent serves from the lower to the upper r with ln v = −width.
     const auto bisect = [](double low, double up, const auto& below) {
       for (int i = 0; i < 100; ++i) (below((low + up) / 2) ? low : up) = (low + up) / 2;
       return (low + up) / 2;
     };
-    const auto first = [&](double ratio) { return bisect(0, 1, [&](double r) { return at(r) < at(meet(ratio)); }); };
-    const double ratio = bisect(2, 4096, [&](double x) { return std::log2(meet(x) / first(x)) + (count - 1) * std::log2(x) < high; });
-    const double least = at(meet(ratio)), scale = std::pow(2 / (1 + least), 0.25);
-    parameters d;
-    double p = 1 / first(ratio);
-    for (int i = 0; i < count; ++i, p *= ratio) {
-      const double root = scale * std::pow(p, -0.25);
-      d.lines.push_back({-root / (4 * p), 1.25 * root});
+    const auto logarithm = [](double r) { return std::log(r) + 1 - r; };
+    const auto first = [&](double width) { return bisect(1e-12, 1, [&](double r) { return logarithm(r) < -width; }); };
+    const auto last = [&](double width) { return bisect(1, 1e3, [&](double r) { return logarithm(r) > -width; }); };
+    const double width = bisect(0, 20, [&](double w) { return tangents * std::log(last(w) / first(w)) < high * std::numbers::ln2; });
+    double below = 16 / beta;  // by how much N is too small
+    double p = 1 / first(width);
+    for (int i = 0; i < tangents; ++i, p *= last(width) / first(width)) d.lines.push_back({-a / p, 1 - std::log(p) - below});
+    // The tangent to −ln v at 1 / m is 1 + ln m − m · v. The new v, m · v · e^(1 − m · v), is at most 1, and as small at both ends of [low, 1].
+    double low = std::exp(-width);
+    const auto held = [&] { return a * std::exp(below); };  // v over what the vector holds
+    for (int i = 0; i < improvements; ++i) {
+      const double m = -std::log(low) / (1 - low);
+      d.improve.push_back(-m * held());
+      below += 1 + std::log(m);
+      low = m * std::exp(1 - m);
     }
-    // Improvement on [least, 1] · 2 / (1 + least), in powers of u · y⁴; what is then left lies in [left, right].
-    const double low = 2 * least / (1 + least), up = 2 / (1 + least);
-    d.improve = detail::interpolate([](double v) { return std::pow(v, -0.25); }, low, up, improve);
-    double left = 1, right = 1;
-    for (int i = 0; i <= 4096; ++i) {
-      const double v = low + (up - low) * i / 4096, y = value(d.improve, v), w = v * y * y * y * y;
-      left = std::min(left, w), right = std::max(right, w);
-    }
-    const double margin = 1e-6;  // of rounding
-    for (int degree = 1; degree <= 12; ++degree) {
-      const auto f = [&](double w) { return std::pow(1 + w, -0.25 * quarters); };
-      d.finish = detail::interpolate(f, left - 1 - margin, right - 1 + margin, degree);
-      double worst = 0;
-      for (int i = 0; i <= 1024; ++i) {
-        const double w = left - 1 + (right - left) * i / 1024;
-        worst = std::max(worst, std::abs(value(d.finish, w) / f(w) - 1));
-      }
-      if (worst < 4e-7) break;
-    }
+    const auto power = detail::interpolate([&](double v) { return std::pow(v, -beta); }, low, 1, 2);
+    const double lift = scale * std::exp(beta * below);
+    d.finish = {power[0] * lift, power[1] * held() * lift, power[2] * held() * held() * lift};
     return d;
   }
 
  private:
-  static double value(const std::vector<double>& polynomial, double x) {
-    double sum = 0;
-    for (std::size_t c = polynomial.size(); c-- > 0;) sum = sum * x + polynomial[c];
-    return sum;
-  }
-  int quarters_;
+  std::int64_t chunk_;
+  float top_ = 0;
   std::vector<std::array<std::uint32_t, 2>> lines_;  ///< slope, offset
-  std::vector<std::uint32_t> improve_, finish_;
-  std::uint32_t one_ = 0, y_ = 0, t_ = 0, v_ = 0;
+  std::vector<std::uint32_t> improve_;
+  std::array<std::uint32_t, 3> finish_{};  ///< lowest degree first
+  std::uint32_t unit_ = 0, beta_ = 0, logarithm_ = 0, step_ = 0, rest_ = 0;
 };
 
 /// u^exponent · scale for u in [2^low, 2^high], element-wise.

@@ -47,28 +47,34 @@ inline void lower(const model::batch_normalization& op, model::vertex v, context
   });
 }
 
-/// u^-beta · scale for u ≥ 1, clamped below 2^32, by the function that takes least work.
-class falling_power {
+/// (1 + a · s)^(−beta) · scale for s ≥ 0, by the function that takes least work: falling_power where it fits, else power_function.
+class response_power {
  public:
-  falling_power(kernel_builder& k, double beta, std::int64_t chunk, double scale, const std::string& place) {
-    const double quarters = 4 * beta;
-    if (quarters >= 1 && quarters <= 8 && quarters == std::floor(quarters) && std::abs(std::log2(scale)) <= 60) root_.emplace(k, static_cast<int>(quarters), chunk, scale);
-    else power_.emplace(k, -beta, 0, 31, chunk, scale, place);
+  response_power(kernel_builder& k, double a, double beta, std::int64_t chunk, double scale, const std::string& place) {
+    if (falling_power::fits(a, beta, scale)) {
+      falling_.emplace(k, a, beta, chunk, scale);
+    } else {
+      weight_ = filled(k, "alpha", static_cast<float>(a), chunk), one_ = filled(k, "one", 1, chunk);
+      any_.emplace(k, -beta, 0, 31, chunk, scale, place);
+    }
   }
-  /// In place, for `length` ≤ chunk elements of a temporary.
-  void apply(kernel_builder& k, const operand& u, const affine& length) const {
-    if (root_) root_->apply(k, u, u, length);
-    else power_->apply(k, u, u, length);
+  /// Appends d = the power of `length` ≤ chunk elements of a temporary s, which is overwritten; d may be s.
+  void apply(kernel_builder& k, const operand& d, const operand& s, const affine& length) const {
+    if (falling_) return falling_->apply(k, d, s, length);
+    k.vector(isa::opcode::vvmul, s, s, k.in(weight_), length);
+    k.vector(isa::opcode::vvadd, s, s, k.in(one_), length);
+    any_->apply(k, d, s, length);
   }
 
  private:
-  std::optional<inverse_root_power> root_;
-  std::optional<power_function> power_;
+  std::optional<falling_power> falling_;
+  std::optional<power_function> any_;
+  std::uint32_t weight_ = 0, one_ = 0;
 };
 
 /// Local response normalization: x · (bias + alpha / size · Σ x²)^-beta. The squares lie in a buffer with zeros around the channels
 /// (rows: a block of pixels one after the other, each C and a gap; dense: one channel after the other), so that the sum over
-/// the window is a sum of shifted vectors; the power is falling_power of 1 + alpha / (size · bias) · Σ x².
+/// the window is a sum of shifted vectors; the power is response_power, of 1 + alpha / (size · bias) · Σ x².
 /// Lanes: the images, their rows, and in strips the columns, a block a tile.
 /// Errors: unsupported, where bias is not positive or alpha is negative, or the power is beyond power_function's range.
 inline void lower(const model::lrn& op, model::vertex v, context& c) {
@@ -110,13 +116,12 @@ inline void lower(const model::lrn& op, model::vertex v, context& c) {
   const auto taps = before + after + 1;
   const auto squares = k.scratch("squares", elements, true);
   k.prologue([&] { k.fill(k.in(squares), 0, elements); });
-  const auto sums = k.scratch("sums", elements), more = taps > 3 ? k.scratch("more_sums", elements) : sums;
+  const auto sums = taps > 1 ? k.scratch("sums", elements) : squares, more = taps > 3 ? k.scratch("more_sums", elements) : sums;
   // Rows: one chunk. Dense: as many as it takes, of about equal length.
   const auto whole = channels * pixels;
   const auto chunk = rows ? pixels * pitch : checked::divide_up(whole, checked::divide_up(whole, std::int64_t{1024}));
   const double alpha = static_cast<double>(op.alpha) / (static_cast<double>(op.size) * static_cast<double>(op.bias));
-  const auto weight = filled(k, "alpha", static_cast<float>(alpha), chunk), one = filled(k, "one", 1, chunk);
-  const falling_power power(k, static_cast<double>(op.beta), chunk, std::pow(static_cast<double>(op.bias), -static_cast<double>(op.beta)), place_of(c, v));
+  const response_power power(k, alpha, static_cast<double>(op.beta), chunk, std::pow(static_cast<double>(op.bias), -static_cast<double>(op.beta)), place_of(c, v));
 
   const auto lane = [&](const std::vector<affine>& i) {
     auto at = b.low;
@@ -142,12 +147,7 @@ inline void lower(const model::lrn& op, model::vertex v, context& c) {
       base = sum.a != sum.b && sum.a != squares ? sum.a : (sum.a == sums ? more : sums);
       k.vector(isa::opcode::vvadd, k.in(base), k.in(sum.a), k.in(sum.b, sum.shift), need);
     }
-    const auto powers = base == squares ? sums : base;
-    const auto raise = [&](const affine& first, const affine& count) {
-      k.vector(isa::opcode::vvmul, k.in(powers, first), k.in(base, first), k.in(weight), count);
-      k.vector(isa::opcode::vvadd, k.in(powers, first), k.in(powers, first), k.in(one), count);
-      power.apply(k, k.in(powers, first), count);
-    };
+    const auto raise = [&](const affine& first, const affine& count) { power.apply(k, k.in(base, first), k.in(base, first), count); };
     if (rows) {
       raise(0, need);
     } else {
@@ -155,10 +155,11 @@ inline void lower(const model::lrn& op, model::vertex v, context& c) {
       if (whole % chunk != 0) raise(whole / chunk * chunk, whole % chunk);
     }
     k.loop(runs, [&](const affine& r) {
-      k.vector(isa::opcode::vvmul, k.at(y, element(r)), k.at(x, element(r)), k.in(powers, r * distance), run);
+      k.vector(isa::opcode::vvmul, k.at(y, element(r)), k.at(x, element(r)), k.in(base, r * distance), run);
     });
   };
-  nest(k, lane_counts(rows ? leading(lanes, 2) : lanes, rows ? 2 : lanes.size()), lane);
+  if (rows) lane({affine(0), affine(0)});  // a tile is of one row: no loop around its instructions
+  else nest(k, lane_counts(lanes, lanes.size()), lane);
   c.add(v, k);
 }
 
