@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <functional>
 #include <random>
 #include <string>
@@ -126,6 +127,23 @@ TEST_CASE("chains merge one by one, with temporaries and prologues of their own"
   CHECK(names(merged) == strings{"c0+c1+c2+c3"});
   CHECK(merged.at(0).temporaries.size() == 8);
   check_same_values(m.g, merged);
+}
+
+TEST_CASE("a chain of thousands merges in a moment") {
+  images m;
+  std::uint32_t last = m.x;
+  constexpr int length = 4000;
+  for (int i = 0; i < length; ++i) {
+    const auto next = m.image();
+    m.add("c", {{last, {}}}, {{next, {}}});
+    last = next;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto merged = merge_trivial(m.g);
+  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  REQUIRE(merged.size() == 1);
+  CHECK(merged.at(0).accesses.size() == 2 * length);
+  CHECK(seconds < 20);  // a few hundredths; minutes, where every merge looks at all that has been merged
 }
 
 TEST_CASE("what is not exactly one reader of exactly one writer's box stays apart") {

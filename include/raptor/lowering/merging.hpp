@@ -54,23 +54,53 @@ inline void append(compute& first, compute second) {
 }  // namespace detail
 
 namespace detail {
-/// The only compute of a list that touches a box of a value in a mode, and how often; more than one compute: none.
-struct toucher {
-  std::size_t vertex = 0, computes = 0, accesses = 0;
-};
-[[nodiscard]] inline toucher who_touches(const std::vector<compute>& computes, const std::vector<std::size_t>& list, const access& box, bool reads) {
-  toucher result;
-  for (const auto v : list) {
-    bool counted = false;
-    for (const auto& a : computes[v].accesses) {
-      if (a.value != box.value || (a.mode == access_mode::read) != reads || never_meet(a, box)) continue;
-      ++result.accesses;
-      if (!counted) ++result.computes, result.vertex = v;
-      counted = true;
-    }
+
+/// Who reads and who writes a value while computes merge. The accesses are those of the graph before any merge.
+class touching {
+ public:
+  explicit touching(const compute_graph& g) : readers_(g.values().size()), writers_(g.values().size()), merged_into_(g.size()) {
+    std::iota(merged_into_.begin(), merged_into_.end(), std::size_t{0});
+    for (vertex v = 0; v < g.size(); ++v)
+      for (const auto& a : g.at(v).accesses) (a.mode == access_mode::read ? readers_ : writers_)[a.value].push_back({v, &a});
   }
-  return result;
-}
+
+  /// The only compute that reads or writes something of a box, and with how many accesses.
+  struct toucher {
+    std::size_t vertex = 0, computes = 0, accesses = 0;  ///< two computes stand for any number
+  };
+  [[nodiscard]] toucher readers_of(const access& box) { return who(readers_[box.value], box); }
+  [[nodiscard]] toucher writers_of(const access& box) { return who(writers_[box.value], box); }
+
+  /// All accesses of `from` are those of `to` from now on.
+  void merge(std::size_t from, std::size_t to) { merged_into_[now(from)] = now(to); }
+
+ private:
+  struct touch {
+    std::size_t vertex = 0;
+    const access* box = nullptr;
+  };
+  /// The compute that a compute of the graph has become. Paths are halved.
+  [[nodiscard]] std::size_t now(std::size_t v) {
+    while (merged_into_[v] != v) v = merged_into_[v] = merged_into_[merged_into_[v]];
+    return v;
+  }
+  [[nodiscard]] toucher who(const std::vector<touch>& list, const access& box) {
+    toucher result;
+    for (const auto& t : list) {
+      if (never_meet(*t.box, box)) continue;
+      const auto v = now(t.vertex);
+      ++result.accesses;
+      if (result.computes != 0 && result.vertex == v) continue;
+      result.vertex = v;
+      if (++result.computes == 2) break;
+    }
+    return result;
+  }
+
+  std::vector<std::vector<touch>> readers_, writers_;
+  std::vector<std::size_t> merged_into_;
+};
+
 }  // namespace detail
 
 /// Trivial merging: a compute without weights joins the compute that produces what it reads, where both have the same lanes
@@ -79,50 +109,51 @@ struct toucher {
 ///
 /// The merged compute stands where the consumer stood, so that its other operands exist; it is legal because nobody else
 /// waits for the producer's result. Guarantees: same values computed; vertex order stays topological.
-/// Cost: O(computes × accesses). Deterministic.
+/// Cost: O(accesses), times the accesses of other boxes of the same value. Deterministic.
 [[nodiscard]] inline compute_graph merge_trivial(const compute_graph& g) {
   const std::size_t count = g.size();
   std::vector<compute> computes;
-  std::vector<std::vector<std::size_t>> writers(g.values().size()), readers(g.values().size());
+  // What each compute writes that may still be somebody else's business. What only the compute itself reads stays its own.
+  std::vector<std::vector<const access*>> open(count);
   for (vertex v = 0; v < count; ++v) {
     computes.push_back(g.at(v));
-    for (const auto& a : g.at(v).accesses) {
-      auto& list = (a.mode == access_mode::read ? readers : writers)[a.value];
-      if (list.empty() || list.back() != v) list.push_back(v);
-    }
+    for (const auto& a : g.at(v).accesses)
+      if (a.mode != access_mode::read) open[v].push_back(&a);
   }
+  detail::touching touching(g);
+  const auto own = [&](std::size_t p, const access& a) {
+    const auto reader = touching.readers_of(a);
+    return g.values()[a.value].result < 0 && (reader.computes == 0 || (reader.computes == 1 && reader.vertex == p));
+  };
   std::vector<bool> gone(count, false);
   for (vertex v = 0; v < count; ++v) {
-    auto& consumer = computes[v];
-    if (!consumer.groups.empty()) continue;
-    for (std::size_t i = 0; i < consumer.accesses.size(); ++i) {
-      const auto read = consumer.accesses[i];
-      const auto value = read.value;
-      if (read.mode != access_mode::read || g.values()[value].result >= 0) continue;
-      const auto writer = detail::who_touches(computes, writers[value], read, false), reader = detail::who_touches(computes, readers[value], read, true);
+    if (!g.at(v).groups.empty()) continue;
+    for (const auto& read : g.at(v).accesses) {
+      if (read.mode != access_mode::read || g.values()[read.value].result >= 0) continue;
+      const auto writer = touching.writers_of(read), reader = touching.readers_of(read);
       if (writer.computes != 1 || reader.computes != 1 || reader.accesses != 1) continue;
       const auto p = writer.vertex;
-      if (p == v || computes[p].lanes != consumer.lanes) continue;
+      if (p == v || computes[p].lanes != g.at(v).lanes) continue;
       // The producer's results other than this one must be its own business too, since it moves behind others.
       bool exact = false, alone = true;
-      for (const auto& a : computes[p].accesses) {
-        if (a.mode == access_mode::read) continue;
-        if (a.value == value && a.low == read.low && a.high == read.high) {
+      for (auto at = open[p].begin(); alone && at != open[p].end();) {
+        const access& a = **at;
+        if (a.value == read.value && a.low == read.low && a.high == read.high) {
           exact = writer.accesses == 1 && a.mode == access_mode::assign;
+          ++at;
+        } else if (own(p, a)) {
+          *at = open[p].back();
+          open[p].pop_back();
         } else {
-          const auto own = detail::who_touches(computes, readers[a.value], a, true);
-          alone = alone && g.values()[a.value].result < 0 && (own.computes == 0 || (own.computes == 1 && own.vertex == p));
+          alone = false;
         }
       }
       if (!exact || !alone) continue;
       compute merged = std::move(computes[p]);
-      detail::append(merged, std::move(consumer));
+      detail::append(merged, std::move(computes[v]));
       computes[v] = std::move(merged);
       gone[p] = true;
-      for (const auto& a : computes[v].accesses)
-        for (auto* list : {&readers[a.value], &writers[a.value]})
-          for (auto& x : *list)
-            if (x == p) x = v;
+      touching.merge(p, v);
       break;
     }
   }
