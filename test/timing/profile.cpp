@@ -121,8 +121,34 @@ TEST_CASE("a profile names operators by the map beside the program") {
   }
   CHECK(energy == doctest::Approx(r.energy_pj).epsilon(1e-12));
   CHECK(share == doctest::Approx(1));
-  for (const char* wrong : {R"({"operators": []})", R"({"operators": ["a"], "cores": {"core0": [[0,1]]}})", R"({"operators": ["a"], "cores": {"core0": [[2,0],[1,0]]}})", "{"})
+  for (const char* wrong : {R"({"operators": []})", R"({"cores": {}})", R"([])", R"({"operators": ["a"], "cores": {"core0": [[0,1]]}})", R"({"operators": ["a"], "cores": {"core0": [[2,0],[1,0]]}})",
+                            R"({"operators": ["a"], "cores": {"core0": [[0,-2]]}})", R"({"operators": ["a"], "cores": {"core0": [[0]]}})", R"({"operators": ["a"], "cores": {"core0": [[0,0,0]]}})",
+                            R"({"operators": ["a"], "cores": {"core0": [[0,0.5]]}})", R"({"operators": ["a"], "cores": {"core0": [0]}})", R"({"operators": ["a"], "cores": {"core0": {"0": 0}}})",
+                            R"({"operators": ["a"], "cores": [[[0,0]]]})", R"({"operators": [["a"]], "cores": {}})", R"({"operators": [1], "cores": {}})", "{"})
     CHECK_THROWS_AS(timing::instruction_origins(p, folder.write("wrong.json", wrong)), error);
+}
+
+TEST_CASE("a map keeps nothing but runs of instructions that are there") {
+  const temporary_folder folder;
+  const auto p = program(work(), 1);
+  // The operators may come last; other keys, other cores and instructions beyond the last are skipped.
+  std::string text = R"({"more": [[{"operators": 1}], null], "cores": {"core0": [[0,1]], "core7": [[0,0],[1,1]], "core0": [[1,0])";
+  for (int i = 7; i < 20000; ++i) text += ",[" + std::to_string(i) + ",1]";
+  text += R"(]}, "operators": ["a", "b"]})";
+  const auto file = folder.write("map.json", text);
+  timing::origin_events events(p);
+  nlohmann::json::sax_parse(text, &events);
+  events.check_complete();
+  REQUIRE(events.runs.size() == 2);
+  CHECK(events.runs[0] == std::vector<timing::origin_events::run>{{1, 0}});  // core0 has 7 instructions; of equal keys the last counts
+  CHECK(events.runs[1].empty());
+  const timing::instruction_origins origins(p, file);
+  CHECK(origins.names()[origins.find(0, 0)] == "(no operator)");
+  CHECK(origins.names()[origins.find(0, 6)] == "a");
+  // And no more names than there can be.
+  std::string names = R"({"operators": ["")";
+  for (int i = 0; i < (1 << 16) + 10; ++i) names += ",\"\"";
+  CHECK_THROWS_WITH_AS(timing::instruction_origins(p, folder.write("names.json", names + R"(], "cores": {}})")), doctest::Contains("more operators than instructions"), error);
 }
 
 TEST_CASE("a trace has a slice for every instruction of a unit and an arrow for every message") {

@@ -3,6 +3,8 @@
 
 #include "support.hpp"
 
+#include <zlib.h>
+
 using namespace raptor;
 using namespace timing_test;
 
@@ -35,7 +37,35 @@ std::string single(const std::string& text, std::size_t* cores = nullptr) {
   return "accepted";
 }
 
+std::string compressed(const std::string& text) {
+  auto size = ::compressBound(static_cast<uLong>(text.size()));
+  std::string bytes(size, '\0');
+  REQUIRE(::compress(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(text.data()), static_cast<uLong>(text.size())) == Z_OK);
+  return bytes.substr(0, size);
+}
+
 }  // namespace
+
+TEST_CASE("a small compressed file does not make the reader hold a large one") {
+  const std::string rest = R"("config":{"core_cnt":1,"array_group_map":{"core0":[]}},"core0":[{"op":"setbw","ibiw":8,"obiw":8}]})", start = "{";
+  CHECK(single(compressed(start + rest)) == "accepted");
+  const std::size_t most = timing::text_source::most_token;
+  const std::string refused = "the compressed program has a name or a value of more than 1048576 characters";
+  // White space and short values may be as long as they like; strings with quotes inside, names and numbers may not.
+  CHECK(single(compressed(start + std::string(2 * most, ' ') + rest)) == "accepted");
+  std::string list = "\"x\":[\"\"";
+  for (std::size_t i = 0; i < most / 2; ++i) list += ",1,\",\"";
+  CHECK(single(compressed(start + list + "]," + rest)) == "accepted");
+  CHECK(single(compressed(start + "\"x\":\"" + std::string(most - 100, 'y') + "\"," + rest)) == "accepted");
+  std::string quotes;
+  while (quotes.size() <= most) quotes += "\\\", [{:";
+  for (const auto& part : {"\"x\":\"" + std::string(most + 1, 'y') + "\",", "\"x\":\"" + quotes + "\",", "\"" + std::string(most + 1, 'y') + "\":0,", "\"x\":" + std::string(most + 1, '1') + ","})
+    CHECK(single(compressed(start + part + rest)).ends_with(refused));
+  // The configuration is kept: all of its strings together are limited.
+  std::string names;
+  for (int i = 0; i < 40; ++i) names += "\"" + std::string(most / 2, static_cast<char>('a' + i % 26)) + std::to_string(i) + "\":0,";
+  CHECK(single(compressed("{\"config\":{" + names + rest.substr(10))).ends_with("config has too many values"));
+}
 
 TEST_CASE("fields of instructions") {
   const auto s = core_of(R"([{"op":"sadd","rd":1,"rs1":2,"rs2":3,"len":"unused here"},

@@ -163,13 +163,13 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t v, const string_t&) override { return leaf("number", json_parts::to_int(v), v); }
   bool binary(binary_t&) override { return leaf("binary", 0, nullptr); }
   bool string(string_t& text) override {
-    if (in_config()) add(text);
+    if (in_config()) count(text.size() / text_value), add(text);
     else if (depth_ == instruction_depth()) fields_.set_text(key_, text);
     else static_cast<void>(leaf("string", 0, nullptr));
     return true;
   }
   bool key(string_t& name) override {
-    if (in_config()) names_.back() = name;
+    if (in_config()) count(name.size() / text_value), names_.back() = name;
     else if (form_ == form::single_file && depth_ == 1) is_config_ = name == "config", top_core_ = json_parts::core_number(name, core_count_);
     else if (list_ != nullptr && depth_ == instruction_depth()) key_ = json_parts::instruction_fields::find(name, false);
     else if (list_ != nullptr && depth_ == instruction_depth() + 1 && in_offset_) key_ = json_parts::instruction_fields::find(name, true);
@@ -264,10 +264,15 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     names_.emplace_back();
     return true;
   }
+  // Characters of a string that take the place of a value: the text may have been compressed, so that its size limits nothing.
+  static constexpr std::size_t text_value = 16;
+  void count(std::size_t values) {
+    values_ += values;
+    if (values_ > json_limits{}.values) throw error(error_code::capacity, "config has too many values");
+  }
   json* add(json value) {
     json& at = *open_.back();
-    values_ += (value.is_structured() ? 5U : 1U) + (at.is_object() ? 6U : 0U);
-    if (values_ > json_limits{}.values) throw error(error_code::capacity, "config has too many values");
+    count((value.is_structured() ? 5U : 1U) + (at.is_object() ? 6U : 0U));
     if (at.is_array()) {
       at.push_back(std::move(value));
       return &at.back();

@@ -9,15 +9,19 @@
 #include <ios>
 #include <streambuf>
 #include <string>
+#include <string_view>
 
 #include "raptor/support/error.hpp"
 
 namespace raptor::sim::timing {
 
 /// A file as a stream of text, block by block; gzip and zlib data are inflated on the way, however large they become.
-/// Errors: io where it cannot be opened (`what`, then the path), malformed where compressed data are damaged.
+/// Errors: io where it cannot be opened (`what`, then the path), malformed where compressed data are damaged, capacity where JSON that
+/// was compressed has a name or a value of more than `most_token` characters: a small file must not make a reader hold a large one.
 class text_source : public std::streambuf {
  public:
+  static constexpr std::size_t most_token = std::size_t{1} << 20;
+
   text_source(const std::filesystem::path& file, const std::string& what) : in_(file, std::ios::binary) {
     if (!in_) throw error(error_code::io, what + ": " + file.string());
     fill();
@@ -80,6 +84,18 @@ class text_source : public std::streambuf {
       if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) throw error(error_code::malformed, "the compressed program is damaged");
       complete_ = status == Z_STREAM_END;
       setg(text_.data(), text_.data(), text_.data() + (text_.size() - stream_.avail_out));
+      watch_tokens();
+    }
+  }
+  /// Counts the characters of strings, numbers and words in the block.
+  void watch_tokens() {
+    for (const char* at = gptr(); at != egptr(); ++at) {
+      const char c = *at;
+      if (escaped_) escaped_ = false;
+      else if (quoted_ && c == '\\') escaped_ = true;
+      else if (c == '"') quoted_ = !quoted_, token_ = 0;
+      else if (!quoted_ && std::string_view(" \t\r\n,:[]{}").find(c) != std::string_view::npos) token_ = 0;
+      if (++token_ > most_token) throw error(error_code::capacity, "the compressed program has a name or a value of more than " + std::to_string(most_token) + " characters");
     }
   }
 
@@ -87,6 +103,8 @@ class text_source : public std::streambuf {
   std::array<char, 1 << 16> raw_{}, text_{};
   std::size_t held_ = 0;
   bool compressed_ = false, complete_ = false;
+  bool quoted_ = false, escaped_ = false;  ///< where the text is
+  std::size_t token_ = 0;                  ///< characters of what it is in
   z_stream stream_{};
 };
 
