@@ -3,6 +3,9 @@
 
 #include <onnx/defs/schema.h>
 
+#include <memory>
+#include <set>
+
 #include "raptor/model/rewrite.hpp"
 #include "raptor/onnx/import.hpp"
 
@@ -37,9 +40,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     keep = 0;
     const auto graph = graph_bytes(proto.graph());
     own = graph + folding_budget;
-    const auto imported = onnx_io::import_model(proto, "/nonexistent");
+    // Constants that nodes of the file define are tensors of the model, whether anything of them is left in the end or not.
+    std::int64_t defined = 0;
+    std::set<std::weak_ptr<const model::constant>, std::owner_less<>> known;  // several names may share their contents
+    onnx_io::import_options options;
+    options.observe_constant = [&](const model::tensor& t) {
+      if (known.insert(t.data).second) defined += 8 * element_count(t.sizes);
+    };
+    const auto imported = onnx_io::import_model(proto, "/nonexistent", options);
     const auto canonical = model::canonicalize(imported);
-    own = graph + 1536 * static_cast<std::int64_t>(imported.node_count() + canonical.node_count());  // sequences are unrolled
+    own = graph + defined + 1536 * static_cast<std::int64_t>(imported.node_count() + canonical.node_count());  // sequences are unrolled
     for (const auto* g : {&imported, &canonical})
       for (const auto& t : g->tensors())
         if (t.data) own += 4 * 8 * element_count(t.sizes);

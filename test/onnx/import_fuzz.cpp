@@ -1,6 +1,9 @@
 // What the fuzz targets found, each as its kind.
 #include "import_support.hpp"
 
+#include <algorithm>
+#include <memory>
+
 using namespace raptor;
 using namespace raptor::onnx_io;
 using namespace raptor::onnx_io::testing;
@@ -68,6 +71,54 @@ TEST_CASE("a small file that unrolls without end is refused before long") {
     CHECK(e.code() == error_code::capacity);
     CHECK(mentions(e, "the model becomes more than 268608 operators"));
   }
+}
+
+TEST_CASE("nodes that no output needs are left out before anything is made of them") {
+  // A transposed convolution of constants that is much larger than its weights, an operator that is not supported, and a chain of both.
+  auto b = at_opset(13);
+  const auto x = b.input("x", {1, 4});
+  const auto w = b.he_uniform("w", {3, 3, 3, 3});
+  const auto unneeded = b.node("ConvTranspose", {w, w}, "t").attribute("dilations", {200, 200}).attribute("strides", {3, 3}).output();
+  b.node("NonZero", {b.node("Relu", {unneeded}, "r").output()}, "nz");
+  const auto y = b.node("Relu", {x}, "y").output();
+  import_options options;
+  int constants = 0;
+  options.observe_constant = [&](const model::tensor&) { ++constants; };
+  const auto g = import_model(finish(std::move(b), {y}), ".", options);
+  CHECK(g.node_count() == 1);
+  CHECK(constants == 0);
+  REQUIRE(g.notes.size() == 1);
+  CHECK(g.notes[0] == std::string("3 of 4 nodes are left out, no output needs them: \"t\" and others"));
+}
+
+TEST_CASE("contents of constants that only folding reads are let go of on the way") {
+  auto b = at_opset(13);
+  const auto x = b.input("x", {1, 4});
+  auto w = b.initializer("w", {4, 6}, std::span<const float>(counting(24)));
+  std::vector<std::string> steps;
+  for (int i = 0; i < 6; ++i) steps.push_back(w = b.node("Transpose", {w}, "t" + std::to_string(i)).attribute("perm", {1, 0}).output());
+  const auto y = b.node("MatMul", {x, w}, "y").output();
+  // One that is read again later, by a node and by the graph.
+  const auto late = b.node("Identity", {steps[1]}, "late").output(), shared = b.node("Neg", {late}, "shared").output();
+  const auto z = b.node("Mul", {y, b.node("ReduceSum", {steps[0]}, "sum").attribute("keepdims", 0).output()}, "z").output();
+  import_options options;
+  std::vector<std::weak_ptr<const model::constant>> made;
+  std::size_t most = 0;
+  options.observe_constant = [&](const model::tensor& t) {
+    made.push_back(t.data);
+    most = std::max(most, static_cast<std::size_t>(std::count_if(made.begin(), made.end(), [](const auto& c) { return !c.expired(); })));
+  };
+  const auto m = finish(std::move(b), {z, late, shared});
+  const auto g = import_checked(m, options);
+  CHECK(made.size() == 9);
+  CHECK(most <= 6);
+  std::size_t left = 0;
+  for (const auto& c : made) left += c.expired() ? std::size_t{0} : std::size_t{1};
+  CHECK(left <= 5);  // t5, t1 = late, shared and the sum
+  const auto outputs = run(m, {{1, 0, 0, 0}});
+  CHECK(outputs[0].floats() == std::vector<float>{300, 600, 900, 1200, 1500, 1800});
+  CHECK(outputs[1].floats() == counting(24));
+  CHECK(outputs[2].floats()[23] == -24);
 }
 
 namespace {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,8 @@ struct import_options {
   std::map<std::string, model::tensor> bindings;
   /// Whether the onnx package is asked for its verdict.
   bool check = true;
+  /// Called with every result of a node of the file that is a constant, its contents included; they may be let go of afterwards.
+  std::function<void(const model::tensor&)> observe_constant;
 };
 
 /// "x=1x3x224x224" as a name and a shape; the name is all before the last '='. Errors: usage.
@@ -62,16 +66,19 @@ class importer {
     state_.folder = std::move(folder);
     state_.graph.name = graph_.name();
     state_.expect_nodes(graph_.node_size());
+    for (const auto& f : m.functions()) functions_.emplace(normal_domain(f.domain()), f.name());
+    for (const auto& info : graph_.value_info()) infos_.emplace(info.name(), &info);
   }
 
   [[nodiscard]] model::graph run() {
     name_nodes();
     const auto order = topological_order(graph_, names_);
+    const auto needed = what_outputs_need(order);
     read_initializers();
     fix_symbols();
     for (const auto& input : graph_.input()) read_input(input);
     check_unused_options();
-    for (const int n : order) convert(n);
+    for (const int n : needed) convert(n);
     read_outputs();
     report();
     if (options_.check)
@@ -92,6 +99,31 @@ class importer {
       }
       names_.push_back(std::move(name));
     }
+  }
+  /// The nodes that the outputs of the graph need, in order. Only they are converted and judged; what is not valid anywhere is still refused.
+  [[nodiscard]] std::vector<int> what_outputs_need(const std::vector<int>& order) {
+    std::set<std::string_view> wanted;
+    for (const auto& output : graph_.output()) wanted.insert(output.name());
+    std::vector<int> needed;
+    const std::string* left_out = nullptr;
+    for (auto n = order.rbegin(); n != order.rend(); ++n) {
+      const auto& node = graph_.node(*n);
+      const bool results = node.output_size() != 0;  // without any it is at fault, which converting it says
+      if (results && std::none_of(node.output().begin(), node.output().end(), [&](const std::string& name) { return !name.empty() && wanted.count(name) != 0; })) {
+        left_out = &names_[static_cast<std::size_t>(*n)];
+        continue;
+      }
+      needed.push_back(*n);
+      wanted.insert(node.input().begin(), node.input().end());
+    }
+    std::reverse(needed.begin(), needed.end());
+    for (const int n : needed)
+      for (const auto& input : graph_.node(n).input()) state_.expect_reader(input);
+    for (const auto& output : graph_.output()) state_.expect_reader(output.name());
+    if (left_out != nullptr)
+      note(std::to_string(order.size() - needed.size()) + " of " + std::to_string(order.size()) + " nodes are left out, no output needs them: \"" + *left_out + "\"" +
+           (order.size() - needed.size() > 1 ? " and others" : ""));
+    return needed;
   }
   void read_initializers() {
     for (const auto& t : graph_.initializer()) {
@@ -194,7 +226,7 @@ class importer {
     const auto opset = opsets_.find(from.domain);
     from.opset = opset == opsets_.end() ? 0 : opset->second;
     const std::string place = from.describe();
-    const std::size_t tensors = state_.graph.tensors().size();
+    const std::size_t tensors = state_.graph.tensors().size(), nodes = state_.graph.node_count();
     try {
       const auto& row = row_for(proto, from);
       bool ready = true;
@@ -214,6 +246,7 @@ class importer {
       if (!unread.empty()) context.unsupported("attribute \"" + unread.front() + "\" is not understood");
       bind_results(proto, context, tensors);
       charge_folding(proto);
+      state_.release_constants(proto, tensors, nodes);
     } catch (const error& e) {
       // What reading a tensor or inferring a shape throws knows a place of its own, but not the node.
       const std::string inner = e.place().empty() || e.place() == place ? std::string() : " (" + e.place() + ")";
@@ -230,8 +263,7 @@ class importer {
   }
   [[nodiscard]] const operator_row& row_for(const ::onnx::NodeProto& proto, const model::origin& from) const {
     if (!from.domain.empty()) {
-      for (const auto& f : model_.functions())
-        if (f.name() == from.op && normal_domain(f.domain()) == from.domain) throw error(error_code::unsupported, "functions defined in the model are not supported");
+      if (functions_.count({from.domain, from.op}) != 0) throw error(error_code::unsupported, "functions defined in the model are not supported");
       throw error(error_code::unsupported, "operators of this domain are not supported");
     }
     for (const auto& a : proto.attribute())
@@ -266,23 +298,14 @@ class importer {
       if (name.empty()) continue;
       const auto t = context.result_of(static_cast<std::size_t>(i));
       if (!t.valid()) {
-        if (is_read(name)) context.unsupported("its output " + std::to_string(i) + " (\"" + name + "\") is not supported");
+        if (state_.is_read(name)) context.unsupported("its output " + std::to_string(i) + " (\"" + name + "\") is not supported");
         continue;
       }
       if (t.index() >= tensors_before) state_.graph.at(t).name = name;
       if (inputs_.count(name) != 0 || state_.initializer(name) != nullptr) context.malformed("its output \"" + name + "\" has the name of an input or initializer");
       state_.bind(name, t);
+      if (options_.observe_constant && state_.graph.at(t).is_constant()) options_.observe_constant(state_.graph.at(t));
     }
-  }
-  /// Whether a node or the graph reads the tensor.
-  [[nodiscard]] bool is_read(const std::string& name) {
-    if (!reads_known_) {
-      for (const auto& node : graph_.node())
-        for (const auto& input : node.input()) reads_.insert(input);
-      for (const auto& output : graph_.output()) reads_.insert(output.name());
-      reads_known_ = true;
-    }
-    return reads_.count(name) != 0;
   }
   /// The results of a node with a finding. Where the file says their shapes, later nodes can still be judged by them.
   void forget(const ::onnx::NodeProto& proto) {
@@ -290,15 +313,15 @@ class importer {
       if (name.empty()) continue;
       if (state_.find(name).valid() && unknown_.count(name) == 0) continue;
       unknown_.insert(name);
-      for (const auto& info : graph_.value_info()) {
-        if (info.name() != name || !info.type().tensor_type().has_shape()) continue;
-        shape sizes;
-        for (const auto& dim : info.type().tensor_type().shape().dim())
-          if (dim.has_dim_value() && dim.dim_value() > 0 && dim.dim_value() <= model::max_elements) sizes.push_back(dim.dim_value());
-        if (static_cast<int>(sizes.size()) != info.type().tensor_type().shape().dim_size() || info.type().tensor_type().elem_type() != 1) continue;
-        state_.bind(name, state_.graph.add_tensor({name, model::element_type::f32, std::move(sizes), nullptr}));
-        unknown_.erase(name);
-      }
+      const auto info = infos_.find(name);
+      if (info == infos_.end() || !info->second->type().tensor_type().has_shape()) continue;
+      const auto& type = info->second->type().tensor_type();
+      shape sizes;
+      for (const auto& dim : type.shape().dim())
+        if (dim.has_dim_value() && dim.dim_value() > 0 && dim.dim_value() <= model::max_elements) sizes.push_back(dim.dim_value());
+      if (static_cast<int>(sizes.size()) != type.shape().dim_size() || type.elem_type() != 1) continue;
+      state_.bind(name, state_.graph.add_tensor({name, model::element_type::f32, std::move(sizes), nullptr}));
+      unknown_.erase(name);
     }
   }
   void read_outputs() {
@@ -347,9 +370,10 @@ class importer {
   std::map<std::string, std::int64_t> opsets_;
   import_state state_;
   std::vector<std::string> names_;
+  std::set<std::pair<std::string, std::string>> functions_;               ///< of the model, by domain and name
+  std::map<std::string_view, const ::onnx::ValueInfoProto*> infos_;  ///< what the file says of tensors, by name
   std::map<std::string, std::int64_t> symbols_;
-  std::set<std::string> inputs_, unknown_, reads_;
-  bool reads_known_ = false;
+  std::set<std::string> inputs_, unknown_;
   std::vector<finding> findings_;
 };
 
@@ -359,7 +383,8 @@ class importer {
 /// `folder`: where external data is looked for.
 ///
 /// Guarantees: graph inputs and outputs in the order of the file, an input that has an initializer is a constant; nodes in
-/// topological order; `notes` says what was assumed. Deterministic.
+/// topological order; `notes` says what was assumed and how many nodes were left out because no output needs them (they need not be
+/// supported). Contents of constants that only folding read are let go of on the way. Deterministic.
 /// Errors: all findings of all nodes in one raptor::error, each with name, operator, domain, opset and what is wrong:
 /// unsupported, malformed, mismatch (shapes), capacity (sizes), io (external data). Usage, for options that name no input.
 /// Cost: linear in the file and in what folding computes (model/fold.hpp states its limits).

@@ -10,7 +10,9 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -112,14 +114,14 @@ namespace raptor::onnx_io {
   for (auto* values : {graph.mutable_input(), graph.mutable_output()})
     for (auto& value : *values)
       if (value.type().has_tensor_type() && !value.type().tensor_type().has_shape()) value.mutable_type()->mutable_tensor_type()->mutable_shape();
+  std::set<std::string_view> inputs;
+  for (const auto& input : graph.input()) inputs.insert(input.name());
   for (const auto& t : model.graph().initializer()) {
     auto& empty = *graph.add_initializer();
     empty.set_name(t.name());
     empty.set_data_type(t.data_type());
     empty.add_dims(0);
-    bool listed = copy.ir_version() >= 4;
-    for (const auto& input : graph.input()) listed = listed || input.name() == t.name();
-    if (!listed) copy.set_ir_version(4);  // weights that are not graph inputs: allowed since IR version 4, and harmless before
+    if (copy.ir_version() < 4 && inputs.count(t.name()) == 0) copy.set_ir_version(4);  // weights that are not graph inputs: allowed since IR version 4, and harmless before
   }
   try {
     ::onnx::checker::check_model(copy);

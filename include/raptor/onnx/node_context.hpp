@@ -2,6 +2,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -34,7 +35,10 @@ class import_state {
     const auto found = initializers_.find(name);
     return found == initializers_.end() ? nullptr : found->second;
   }
-  void bind(const std::string& name, tensor_id t) { values_[name] = t; }
+  void bind(const std::string& name, tensor_id t) {
+    values_[name] = t;
+    if (const auto reads = reads_left_.find(name); reads != reads_left_.end() && reads->second > 0) ++lifetime(t).names;
+  }
   /// The tensor of a name; initializers are read when they are first asked for. Invalid, where nothing computes it (yet).
   [[nodiscard]] tensor_id find(const std::string& name) {
     const auto found = values_.find(name);
@@ -52,6 +56,25 @@ class import_state {
   [[nodiscard]] std::int32_t declared_type(const std::string& name) const {
     const auto found = types_.find(name);
     return found == types_.end() ? 0 : found->second;
+  }
+  // Contents of constants are kept only as long as somebody can read them: folding works on weights in several steps.
+  /// One more node, or the graph as an output, will read the tensor of this name. To be said before any node is converted.
+  void expect_reader(const std::string& name) { ++reads_left_[name]; }
+  [[nodiscard]] bool is_read(const std::string& name) const { return reads_left_.count(name) != 0; }
+  /// A node has been converted, from when on the graph had so many tensors and nodes: lets go of the contents that nobody will read.
+  void release_constants(const ::onnx::NodeProto& converted, std::size_t tensors_before, std::size_t nodes_before) {
+    for (model::vertex v = nodes_before; v < graph.node_count(); ++v)
+      for (const auto t : graph.at(v).inputs)
+        if (t.valid()) lifetime(t).used = true;
+    const auto release = [&](tensor_id t) {
+      if (const auto& l = lifetime(t); !l.used && l.names == 0) graph.at(t).data.reset();
+    };
+    for (const auto& name : converted.input()) {
+      const auto reads = reads_left_.find(name);
+      if (reads == reads_left_.end() || --reads->second > 0) continue;
+      if (const auto t = values_.find(name); t != values_.end() && lifetime(t->second).names > 0 && --lifetime(t->second).names == 0) release(t->second);
+    }
+    for (auto t = tensors_before; t < graph.tensors().size(); ++t) release(tensor_id(t));
   }
   /// Marks a computed tensor of floats that stands for a quantized one.
   void mark_quantized(const std::string& name, std::int32_t data_type) {
@@ -83,7 +106,19 @@ class import_state {
   }
 
  private:
+  /// Why the contents of a tensor are kept.
+  struct reasons {
+    std::uint32_t names = 0;  ///< by which it will be read
+    bool used = false;        ///< by a node of the graph
+  };
+  [[nodiscard]] reasons& lifetime(tensor_id t) {
+    if (lifetimes_.size() <= t.index()) lifetimes_.resize(std::max(t.index() + 1, graph.tensors().size()));
+    return lifetimes_[t.index()];
+  }
+
   std::map<std::string, tensor_id> values_;
+  std::map<std::string, std::size_t> reads_left_;
+  std::vector<reasons> lifetimes_;
   std::map<std::string, std::int32_t> types_;
   std::set<std::string> quantized_;
   std::map<std::string, const ::onnx::TensorProto*> initializers_;
