@@ -84,13 +84,15 @@ using observer = std::function<void(stage, const compilation&)>;
 [[nodiscard]] sim::batch_result execute_batch(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs,
                                               const sim::execution_options& options = {});
 
-/// Runs a batch under many schedules of its cores (sim::try_schedules): `random` seeds, and at most `most` of each kind of adversarial schedule.
+/// Runs a batch under many schedules of its cores (sim::planned_trials), several at a time: `random` seeds, and at most `most` of each kind of adversarial
+/// schedule. `expected`: the outputs of every input.
 struct schedule_trials {
-  std::size_t trials = 0;
+  std::size_t trials = 0, possible = 0;
   std::uint64_t held_reads = 0;
   std::vector<std::string> failures;
 };
-[[nodiscard]] schedule_trials try_schedules(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs, std::size_t random, std::size_t most);
+[[nodiscard]] schedule_trials try_schedules(const sim::loaded_program& program, std::span<const std::vector<std::byte>> inputs,
+                                            const std::vector<std::vector<sim::output_value>>& expected, std::size_t random, std::size_t most);
 
 /// Time and energy of one input without the file system (time_image.cpp), by the exact model and a hardware file.
 struct image_time {

@@ -43,6 +43,31 @@ TEST_CASE("ranges") {
   const std::vector<tag> mixed{zero, tags.merge(zero, one)};
   CHECK(tags.has_mixed(mixed.data(), 2));
   CHECK_FALSE(tags.has_mixed(mixed.data(), 1));
+  CHECK_FALSE(tags.has_mixed(mixed.data(), 0));
+  CHECK_FALSE(tag_table::is_uniform(mixed.data(), 0));
+  CHECK(tag_table::is_uniform(mixed.data(), 1));
+}
+
+TEST_CASE("ranges of one tag, and of one that differs anywhere") {
+  tag_table tags;
+  const tag zero = tags.sample(0), one = tags.sample(1), both = tags.merge(zero, one);
+  for (std::size_t size = 1; size < 40; ++size) {
+    std::vector<tag> range(size, zero);
+    CHECK(tag_table::is_uniform(range.data(), size));
+    CHECK(tags.merge(range.data(), size) == zero);
+    CHECK_FALSE(tags.has_mixed(range.data(), size));
+    for (std::size_t at = 0; at < size; ++at) {
+      CAPTURE(size);
+      CAPTURE(at);
+      range[at] = one;
+      CHECK(tag_table::is_uniform(range.data(), size) == (size == 1));
+      CHECK(tags.merge(range.data(), size) == (size == 1 ? one : both));
+      range[at] = both;
+      CHECK(tags.merge(range.data(), size) == both);
+      CHECK(tags.has_mixed(range.data(), size));
+      range[at] = zero;
+    }
+  }
 }
 
 TEST_CASE("a memory of tags starts uninitialized and keeps its tags when it grows") {

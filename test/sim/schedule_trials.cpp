@@ -101,7 +101,13 @@ TEST_CASE("samples of the trials, and inputs of another size") {
   trial_options one;
   one.random_schedules = 2;
   one.most_of_a_kind = 1;
-  CHECK(try_schedules(p.program, numbered_inputs(2, 2), {}, one).trials == 1 + 2 + 4);
+  const auto sampled = try_schedules(p.program, numbered_inputs(2, 2), {}, one);
+  CHECK(sampled.trials == 1 + 2 + 4);
+  trial_options all;
+  all.random_schedules = 2;
+  const auto complete = try_schedules(p.program, numbered_inputs(2, 2), {}, all);
+  CHECK(complete.trials == complete.possible);
+  CHECK(sampled.possible == complete.possible);
   one.most_of_a_kind = 0;
   CHECK(try_schedules(p.program, numbered_inputs(2, 2), {}, one).trials == 1 + 2);
   CHECK_THROWS_AS(static_cast<void>(try_schedules(p.program, numbered_inputs(2, 3))), raptor::error);

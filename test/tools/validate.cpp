@@ -62,6 +62,22 @@ TEST_CASE("--layers compares what survives and names the first operator that is 
   CHECK(contains(maps.out, "layers: "));
 }
 
+TEST_CASE("--schedules tries other orders of the cores, and says how many there are") {
+  const temporary_folder folder;
+  const auto model = zoo(folder, "tiny");
+  const strings pipeline = strings{model, "--pipeline=3", "--pipeline-channels=memory", "--batch-size=2", "--effort=0"} + small_chip;
+  const auto few = run("raptor-validate", pipeline + strings{"--schedules=2,3"});
+  CHECK(few.status == 0);
+  CHECK(contains(few.out, "schedules: 15 of "));  // greedy, 2 random, 3 of each of 4 kinds
+  CHECK(contains(few.out, " tried, 3 loads held back, 0 went wrong"));
+  const auto all = run("raptor-validate", pipeline + strings{"--schedules=2,all"});
+  CHECK(all.status == 0);
+  const auto at = all.out.find("schedules: ") + 11, of = all.out.find(" of ", at), end = all.out.find(" tried", at);
+  REQUIRE(end != std::string::npos);
+  CHECK(all.out.substr(at, of - at) == all.out.substr(of + 4, end - of - 4));
+  CHECK(contains(few.out, "15 of " + all.out.substr(at, of - at) + " tried"));
+}
+
 TEST_CASE("ONNX Runtime is a second opinion where it is installed") {
   const temporary_folder folder;
   const auto model = zoo(folder, "demo");

@@ -49,6 +49,12 @@ struct diagnosis_summary {
   std::uint64_t foreign_output_stores = 0;  ///< stores into an output whose data depends on another input than that of the storing body
   std::uint64_t held_reads = 0;             ///< reads of the target that an adversarial schedule has held back
   std::uint64_t overtaken_reads = 0;        ///< those of them before which the writer had written again: faults of the program
+
+  /// How inputs got into each other; empty: they did not, as far as provenance was followed.
+  [[nodiscard]] std::string fault() const {
+    if (mixes != 0) return "inputs mix at " + first_mix;
+    return foreign_output_stores != 0 ? "an output depends on another input" : "";
+  }
 };
 
 /// The final contents of one output.

@@ -270,7 +270,7 @@ class provenance_recorder {
     tag all = tag_table::uninitialized;
     for (const std::int64_t from : sources) {
       operands_.push_back(merged(memory + from, count));
-      uniform = uniform && std::all_of(memory + from, memory + from + count, [&](tag t) { return t == memory[from]; });
+      uniform = uniform && tag_table::is_uniform(memory + from, count);
       all = tags_.merge(all, operands_.back());
     }
     if (uniform) {

@@ -37,8 +37,13 @@ class tag_table {
     if (b == constant) return a;
     return tag_of(sets_[a] | sets_[b]);
   }
+  /// True for a range that is not empty and whose bytes all have one tag: most are, and that is seen many tags at a time.
+  [[nodiscard]] static bool is_uniform(const tag* tags, std::size_t count) {
+    return count != 0 && std::memcmp(tags, tags + 1, (count - 1) * sizeof(tag)) == 0;
+  }
   /// The merge of a range of memory.
   [[nodiscard]] tag merge(const tag* tags, std::size_t count) {
+    if (is_uniform(tags, count)) return tags[0];
     tag result = uninitialized, last = uninitialized;
     for (std::size_t k = 0; k < count; ++k) {
       if (tags[k] == last) continue;
@@ -53,6 +58,7 @@ class tag_table {
   [[nodiscard]] bool is_mixed(tag t) const { return !std::has_single_bit(sets_[t]) && sets_[t] != 0; }
   /// True where a single byte of the range does.
   [[nodiscard]] bool has_mixed(const tag* tags, std::size_t count) const {
+    if (is_uniform(tags, count)) return is_mixed(tags[0]);
     tag last = uninitialized;
     for (std::size_t k = 0; k < count; ++k) {
       if (tags[k] == last) continue;
