@@ -64,7 +64,7 @@ std::vector<variant> variants_of(const compile_options& options) {
   }
   // Memory is the better way for few stages only; where their number is open, it is tried at higher efforts.
   std::vector<bool> ways{streams(options) && options.channels == channel_choice::memory};
-  if (streams(options) && options.channels == channel_choice::automatic && (options.pipeline > 1 || options.effort > 1)) ways.push_back(true);
+  if (streams(options) && options.channels == channel_choice::automatic && (options.pipeline > 1 || (options.pipeline == 0 && options.effort > 1))) ways.push_back(true);
   std::vector<variant> result;
   for (const bool by_memory : ways)
     for (std::size_t i = 0; i < lowerings.size(); ++i) result.push_back({lowerings[i], by_memory, list.empty() ? weights{}.crowding : list[i].crowding});
@@ -128,9 +128,9 @@ struct by_use {
   }
 };
 
-/// The numbers of stages to try.
+/// The numbers of stages to try: the one that was asked for, else several for a stream.
 std::vector<std::int64_t> stage_counts(const compile_options& options, std::int64_t cores) {
-  if (options.goal != objective::throughput || options.pipeline > 1) return {options.pipeline};
+  if (options.goal != objective::throughput || options.pipeline > 0) return {std::max<std::int64_t>(options.pipeline, 1)};
   std::vector<std::int64_t> counts;
   for (const auto& [n, effort] : {std::pair{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}, {3, 2}, {6, 2}, {12, 2}, {24, 2}})
     if (options.effort >= effort && n <= cores) counts.push_back(n);

@@ -46,7 +46,7 @@ struct compile_options {
   std::int64_t element_bits = 32;              ///< of elements and weights; below 32 the program is for time and energy
   lowering::lowering_options lowering;
   bool spatial_planning = true;
-  std::int64_t pipeline = 1;        ///< stages; 1: latency scheduling
+  std::int64_t pipeline = 0;        ///< stages; 0: not said, which is one, or with objective::throughput the number that is best
   objective goal = objective::latency;
   channel_choice channels = channel_choice::automatic;
   sync::restart_scope restart = sync::restart_scope::all_cores;  ///< of pipelines with channels through global memory

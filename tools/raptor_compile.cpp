@@ -49,7 +49,7 @@ void declare(tools::command_line& line) {
       "auto, legacy, depthwise, depthwise-vector, packed-im2col, streamed-patch, streamed-packed, output-channel-tiled, input-k-tiled, tiled-2d, toeplitz or kernel-in-columns")(
       "pim-conv-im2col-max-elements", value<std::int64_t>()->default_value(1048576), "most im2col elements materialized for one convolution")(
       "pim-conv-stream-chunk-positions", value<std::int64_t>()->default_value(1024), "most output positions in one streamed chunk")(
-      "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time; 1: latency scheduling")(
+      "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time; 1: latency scheduling. Not given: 1, but --objective=throughput tries several")(
       "pipeline-channels", value<std::string>()->default_value("auto"), "auto, rendezvous or memory: how data goes from stage to stage")(
       "pipeline-restart", value<std::string>()->default_value("all-cores"),
       "all-cores or input-readers: who waits for whom before a pipeline with channels through global memory takes the next input")(
@@ -92,7 +92,7 @@ tools::compile_options read_options(const tools::command_line& line) {
   options.lowering.im2col_max_elements = line.get<std::int64_t>("pim-conv-im2col-max-elements");
   options.lowering.stream_chunk_positions = line.get<std::int64_t>("pim-conv-stream-chunk-positions");
   options.lowering.softmax = tools::parse_softmax(line.get<std::string>("softmax"));
-  options.pipeline = line.get<std::int64_t>("pipeline");
+  if (line.given("pipeline")) options.pipeline = line.get<std::int64_t>("pipeline");
   options.channels = tools::parse_channels(line.get<std::string>("pipeline-channels"));
   options.restart = tools::parse_restart(line.get<std::string>("pipeline-restart"));
   options.synchronization = !line.has("pim-disable-synchronization");

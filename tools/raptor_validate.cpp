@@ -266,7 +266,7 @@ int run(const tools::command_line& line) {
   if (line.has("pim-target-config")) options.target_configuration = line.get<std::string>("pim-target-config");
   options.element_bits = line.get<std::int64_t>("element-bits");
   options.effort = tools::checked_effort(line.get<std::int64_t>("effort"));
-  options.pipeline = line.get<std::int64_t>("pipeline");
+  if (line.given("pipeline")) options.pipeline = line.get<std::int64_t>("pipeline");
   options.channels = tools::parse_channels(line.get<std::string>("pipeline-channels"));
   options.restart = tools::parse_restart(line.get<std::string>("pipeline-restart"));
   options.goal = tools::parse_objective(line.get<std::string>("objective"));
@@ -339,7 +339,7 @@ int main(int argc, char** argv) {
                                                                                             "convolution strategy")(
         "softmax", value<std::string>()->default_value("vsoftmax"), "vsoftmax (extension instruction) or standard (instructions that pimsim-nn can time)")(
         "effort", value<std::int64_t>()->default_value(1), "0 to 3: how many copies and lowerings are tried")(
-        "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time")(
+        "pipeline", value<std::int64_t>()->default_value(1), "stages that work on different inputs at the same time. Not given: 1, but --objective=throughput tries several")(
         "pipeline-channels", value<std::string>()->default_value("auto"), "auto, rendezvous or memory: how data goes from stage to stage")(
         "pipeline-restart", value<std::string>()->default_value("all-cores"), "all-cores or input-readers")(
         "objective", value<std::string>()->default_value("latency"), "latency, throughput or energy");

@@ -72,7 +72,8 @@ std::vector<emit::extra_file> make_reports(const compilation& c, const model::gr
     files.push_back({"reports/conv_lowering.txt", report::convolution_report(model, c.lowered.convolutions, chip.chip(), options.lowering)});
   files.push_back({"reports/bounds.txt", report::bounds_report(bounds)});
   const auto stages = report::balance_of(chip, c.computes, c.schedule, c.stages);
-  if (c.stages.stages() > 1) files.push_back({"reports/pipeline.txt", report::pipeline_report(stages, bounds)});
+  const bool is_pipeline = streams(options) && c.stages.stages() > 0;
+  if (is_pipeline) files.push_back({"reports/pipeline.txt", report::pipeline_report(stages, bounds)});
 
   const auto csv = [&](const char* name, const report::csv_files& snapshot) {
     files.push_back({std::string("reports/") + name + "_nodes.csv", snapshot.nodes});
@@ -93,7 +94,7 @@ std::vector<emit::extra_file> make_reports(const compilation& c, const model::gr
 
   report::summary_header header{"raptor-compile", RAPTOR_VERSION, wanted.model.filename().string(), hash_of(wanted.model), hash_of(wanted.configuration), wanted.given};
   auto summary = report::summary(header, c.computes, c.schedule, chip.chip(), bounds);
-  if (c.stages.stages() > 1) summary = report::with_pipeline(summary, stages);
+  if (is_pipeline) summary = report::with_pipeline(summary, stages);
   files.push_back({"summary.json", std::move(summary)});
   return files;
 }

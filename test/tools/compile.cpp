@@ -341,6 +341,21 @@ TEST_CASE("--effort: every one compiles, the same bytes every time, and more is 
   CHECK(snapshot(folder / "usual") == snapshot(folder / "a--effort=1"));
 }
 
+TEST_CASE("--objective=throughput chooses the number of stages, unless it is said, also one") {
+  const temporary_folder folder;
+  const auto demo = zoo(folder, "demo");
+  const strings chip{"--core-count=16", "--crossbar-count=16", "--crossbar-size=64", "--effort=0", "--objective=throughput"};
+  const auto title = [&](const strings& more) {
+    REQUIRE(run("raptor-compile", strings{demo, "-o", folder / "out"} + chip + more).status == 0);
+    return lines(contents(folder / "out/reports/pipeline.txt")).at(0);
+  };
+  CHECK(title({"--pipeline=1"}) == "Pipeline of 1 stage; times of one input in ns, as predicted");
+  CHECK(title({"--pipeline=3"}) == "Pipeline of 3 stages; times of one input in ns, as predicted");
+  CHECK(title({}).rfind("Pipeline of 1 stage;", 0) != 0);  // more of them are faster here
+  // One stage is also a stream: it restarts by itself, and what waits for the next input is synchronized.
+  CHECK(run("raptor-validate", strings{demo, "--pipeline=1", "--batch-size=3"} + chip).status == 0);
+}
+
 TEST_CASE("--explain: one node, all of them, none of that name") {
   const temporary_folder folder;
   const auto model = zoo(folder, "demo");

@@ -79,7 +79,7 @@ template <target::chip_target Target>
 
 /// reports/pipeline.txt: a row a stage, what binds, and how far the interval is from the bound of the whole chip.
 [[nodiscard]] inline std::string pipeline_report(const pipeline_balance& p, const bounds& b) {
-  std::string text = "Pipeline of " + std::to_string(p.stages.size()) + " stages; times of one input in ns, as predicted\n\n";
+  std::string text = "Pipeline of " + std::to_string(p.stages.size()) + (p.stages.size() == 1 ? " stage" : " stages") + "; times of one input in ns, as predicted\n\n";
   std::vector<std::vector<std::string>> rows{{"stage", "cores", "computes", "crossbars", "interval", "busiest core", "mean core"}};
   const auto ns = [](schedule::picoseconds x) { return std::to_string(x / 1000); };
   std::size_t slowest = 0;
