@@ -3,6 +3,7 @@
 
 #include "../sync/mutants.hpp"
 #include "raptor/memory/widen.hpp"
+#include "raptor/sim/schedule_trials.hpp"
 #include "raptor/verify/happens_before.hpp"
 #include "raptor/verify/program.hpp"
 #include "tools/write.hpp"
@@ -153,4 +154,41 @@ TEST_CASE("every fault in the events of a compiled pipeline is found") {
       if (mutants[k].what != "a wait moved behind the access") CHECK_MESSAGE(test::refused(mutants[k].of(c.realized)), mutants[k].what);
     }
   }
+}
+
+TEST_CASE("trials of schedules at the same time say what trials one after another say") {
+  const auto m = load_network("lenet5", 0);
+  auto options = chip(16, 16, 32);
+  options.effort = 0, options.pipeline = 3, options.channels = tools::channel_choice::memory;
+  auto program = tools::load_image(compile(m, options).image);
+  std::vector<std::vector<std::byte>> inputs(3), wanted;
+  for (std::uint32_t n = 0; n < inputs.size(); ++n) {
+    const auto elements = numbers(element_count(m.imported.at(m.imported.inputs[0]).sizes), 17 + n);
+    inputs[n].resize(elements.size() * sizeof(float));
+    std::memcpy(inputs[n].data(), elements.data(), inputs[n].size());
+  }
+  const auto expected = tools::execute_batch(program, inputs).outputs;
+  for (const auto& outputs : expected) wanted.push_back(sim::bytes_of(outputs));
+  sim::trial_options few;
+  few.random_schedules = 4, few.most_of_a_kind = 6;
+  const auto same = [&] {
+    const auto one = sim::try_schedules(program, inputs, wanted, few);
+    const auto together = tools::try_schedules(program, inputs, expected, few.random_schedules, few.most_of_a_kind);
+    CHECK(together.trials == one.trials);
+    CHECK(together.possible == one.possible);
+    CHECK(together.held_reads == one.held_reads);
+    CHECK(together.failures == one.failures);
+    return together;
+  };
+  const auto right = same();
+  CHECK(right.trials == 1 + 4 + 4 * 6);
+  CHECK(right.possible > right.trials);
+  CHECK(right.held_reads > 0);
+  CHECK(right.failures.empty());
+  // Without the waits of one stage's core its loads do not wait for the stores.
+  const auto last = std::find_if(program.cores.rbegin(), program.cores.rend(), [](const auto& core) { return !core.stream.empty(); });
+  REQUIRE(last != program.cores.rend());
+  for (auto& i : last->stream)
+    if (i.op == isa::opcode::wait) i = {};
+  CHECK_FALSE(same().failures.empty());
 }
