@@ -62,6 +62,13 @@ std::vector<variant> variants_of(const compile_options& options) {
     lowerings[i].late_tiles = list[i].late_tiles;
     lowerings[i].part_share = list[i].part_share;
   }
+  // Where energy is what counts, a picojoule is also worth more where strategies compete.
+  if (options.goal == objective::energy)
+    for (std::size_t i = 0, count = lowerings.size(); i < count; ++i) {
+      lowerings.push_back(lowerings[i]);
+      lowerings.back().energy_weight *= 4;
+      if (!list.empty()) list.push_back(list[i]);
+    }
   // Memory is the better way for few stages only; where their number is open, it is tried at higher efforts.
   std::vector<bool> ways{streams(options) && options.channels == channel_choice::memory};
   if (streams(options) && options.channels == channel_choice::automatic && (options.pipeline > 1 || (options.pipeline == 0 && options.effort > 1))) ways.push_back(true);
