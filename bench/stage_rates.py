@@ -12,7 +12,7 @@ import tempfile
 
 from tables import HERE, NETWORKS, Failure, Tools, figure, note, print_table, read_baseline, write_csv
 
-COLUMNS = [("network", "network", 0), ("stages", "stages", 0), ("samples_per_s", "samples/s", 1), ("best", "best", 0), ("predicted_us", "predicted us", 1),
+COLUMNS = [("network", "network", 0), ("stages", "stages", 0), ("inputs", "inputs", 0), ("samples_per_s", "samples/s", 1), ("best", "best", 0), ("predicted_us", "predicted us", 1),
            ("interval_us", "us", 1), ("bound_us", "bound us", 1), ("slowest", "binds (predicted)", 0), ("most_used", "most used", 0), ("used", "used %", 0),
            ("messages", "messages", 0), ("channels", "channels", 0), ("twin", "twin", 0), ("pimcomp_samples_per_s", "PIMCOMP", 1), ("minimum_samples_per_s", "min", 0),
            ("goal_samples_per_s", "goal", 0)]
@@ -28,18 +28,21 @@ def slowest_part(pipeline):
     return f"stage {at} ({stages[at]['cores']} cores)"
 
 
-def measure(tools, model, stages, arguments, folder):
-    """One program: its rate by the exact timing, what was predicted, what binds, and whether its twin is right."""
+def measure(tools, model, stages, inputs, arguments, folder):
+    """One program that takes `inputs` inputs at a time: its rate by the exact timing, what was predicted, what binds, and whether its twin is right."""
     out = folder / "artifact"
     shutil.rmtree(out, ignore_errors=True)
     options = [f"--pim-target-config={arguments.hardware}", "--element-bits=8", "--softmax=standard", "--objective=throughput", f"--pipeline={stages}", *arguments.options]
+    if inputs > 1:
+        options.append(f"--shape=input={inputs}x3x{arguments.size}x{arguments.size}")
     _, seconds, megabytes = tools.run("raptor-compile", model, "-o", out, *options)
     summary = json.loads((out / "summary.json").read_text())
     steady = json.loads(tools.run("raptor-sim", out, "--timing", f"--hardware={arguments.hardware}", "--mode=throughput", f"--sim-time={arguments.sim_time}", "--json")[0])
     shutil.rmtree(out)
     pipeline, bound = summary["pipeline"], summary["bounds"]["between_inputs"]
-    row = {"stages": stages, "samples_per_s": 1000 * steady["samples"] / arguments.sim_time, "interval_us": 1000 * arguments.sim_time / steady["samples"] if steady["samples"] else None,
-           "predicted_us": pipeline["interval_ps"] * 1e-6, "bound_us": bound["least_ps"] * 1e-6, "bound_resource": bound["binding"], "slowest": slowest_part(pipeline),
+    samples = inputs * steady["samples"]
+    row = {"samples_per_s": 1000 * samples / arguments.sim_time, "interval_us": 1000 * arguments.sim_time / samples if samples else None,
+           "predicted_us": pipeline["interval_ps"] * 1e-6 / inputs, "bound_us": bound["least_ps"] * 1e-6 / inputs, "bound_resource": bound["binding"], "slowest": slowest_part(pipeline),
            "most_used": steady["binding"], "used": 100 * steady["utilisation"][steady["binding"].replace(" ", "_")]["busiest"], "messages": pipeline["messages"],
            "channels": pipeline["channels"], "compile_s": seconds, "compile_mb": megabytes, "twin": "not run"}
     if arguments.twins:
@@ -56,6 +59,7 @@ def main():
     parser.add_argument("hardware", type=pathlib.Path, help="hardware configuration in pimsim-nn's JSON format; its name chooses the rows of the baseline")
     parser.add_argument("networks", nargs="*", default=NETWORKS, help=f"networks of raptor-zoo, or ONNX files (default: {' '.join(NETWORKS)})")
     parser.add_argument("--stages", default="1,2,4,8,16", help="numbers of stages")
+    parser.add_argument("--inputs", default="1", help="numbers of inputs that a program takes at a time, as one batch (networks of raptor-zoo with images only)")
     parser.add_argument("--size", type=int, default=224, help="rows and columns of the images of networks of raptor-zoo; the baseline is of 224")
     parser.add_argument("--sim-time", type=float, default=100, help="simulated milliseconds of throughput mode")
     parser.add_argument("--no-twins", dest="twins", action="store_false", help="do not execute the 32-bit twins")
@@ -64,10 +68,13 @@ def main():
     parser.add_argument("--baseline", default=HERE / "baseline.csv", help="what others reached, as CSV")
     parser.add_argument("--csv", type=pathlib.Path, help="file to write (default: build/stage-rates-CHIP.csv)")
     arguments, arguments.options = parser.parse_known_intermixed_args()
-    try:
-        counts = [int(n) for n in arguments.stages.split(",")]
-    except ValueError:
-        parser.error(f"--stages={arguments.stages}: expected numbers with commas between them")
+    def numbers(name, text):
+        try:
+            return [int(n) for n in text.split(",")]
+        except ValueError:
+            parser.error(f"--{name}={text}: expected numbers with commas between them")
+
+    pairs = [(stages, inputs) for stages in numbers("stages", arguments.stages) for inputs in numbers("inputs", arguments.inputs)]
     chip = arguments.hardware.stem
     path = arguments.csv or HERE.parent / f"build/stage-rates-{chip}.csv"
     tools, baseline, rows, ok = Tools(arguments.tools), read_baseline(arguments.baseline, chip), [], True
@@ -78,14 +85,14 @@ def main():
             title, model = (file.stem, file) if file.suffix == ".onnx" else (network, None)
             known = baseline.get(title, {}) if arguments.size == 224 else {}
             tried = []
-            for stages in counts:
-                row = {"network": title, "stages": stages, **{k: known.get(f"{k}") for k in ("pimcomp_samples_per_s", "minimum_samples_per_s", "goal_samples_per_s")}}
+            for stages, inputs in pairs:
+                row = {"network": title, "stages": stages, "inputs": inputs, **{k: known.get(f"{k}") for k in ("pimcomp_samples_per_s", "minimum_samples_per_s", "goal_samples_per_s")}}
                 try:
                     model = model or tools.network(network, arguments.size, folder)
-                    row.update(measure(tools, model, stages, arguments, folder))
-                    note(f"{title}, {stages} stages: {figure(row['samples_per_s'], 1)} samples/s, twin {row['twin']}")
+                    row.update(measure(tools, model, stages, inputs, arguments, folder))
+                    note(f"{title}, {stages} stages, {inputs} inputs: {figure(row['samples_per_s'], 1)} samples/s, twin {row['twin']}")
                 except Failure as failure:
-                    note(f"{title}, {stages} stages: {failure}")
+                    note(f"{title}, {stages} stages, {inputs} inputs: {failure}")
                     row["twin"] = "no program"
                 ok = ok and row["twin"] in ("PASS", "not run")
                 tried.append(row)
@@ -93,7 +100,7 @@ def main():
             if right:
                 max(right, key=lambda r: r["samples_per_s"])["best"] = "*"
             rows += tried
-    print_table(f"{chip}, 8-bit elements, a stream of inputs; us: between outputs; bound: of any program; used: of the most used resource, its busiest instance; "
+    print_table(f"{chip}, 8-bit elements, a stream of inputs; us: between samples; inputs: that a program takes at a time; bound: of any program; used: of the most used resource, its busiest instance; "
                 "PIMCOMP: samples/s of its pipeline, perfectly synchronized", COLUMNS, rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(path, COLUMNS + MORE, rows)
