@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "raptor/layout/physical.hpp"
+#include "raptor/schedule/producer_writes.hpp"
 #include "raptor/schedule/tiles.hpp"
 
 /// What cores do in the one global order of a schedule: parts of tiles, and flows of data between cores.
@@ -173,18 +174,17 @@ template <class CoreOf>
   std::vector<need> needs;
   for (std::uint32_t tile = 0; tile < graph.tiles.size(); ++tile) {
     const std::uint32_t core = core_of(tile), compute = graph.tiles[tile].compute;
+    const producer_writes written(computes, graph, tile);
     for (std::size_t k = 0; k < computes.at(compute).accesses.size(); ++k) {
       const auto& a = computes.at(compute).accesses[k];
       if (a.mode != lowering::access_mode::read || computes.values()[a.value].from != lowering::origin::computed) continue;
       const box needed = intersect(box_of(a, graph.tiles[tile].lanes), whole(computes.values()[a.value].sizes));
-      for (const auto producer : graph.producers[tile])
-        for (const auto& w : computes.at(graph.tiles[producer].compute).accesses) {
-          if (w.mode == lowering::access_mode::read || w.value != a.value) continue;
-          box part = intersect(needed, box_of(w, graph.tiles[producer].lanes));
-          if (is_empty(part)) continue;
-          if (core_of(producer) == core) note(result.local_readers[producer], tile, first[compute][k]);
-          else needs.push_back({producer, core, a.value, tile, first[compute][k], std::move(part)});
-        }
+      for (const auto& w : written.of(a.value)) {
+        box part = intersect(needed, box_of(*w.box, graph.tiles[w.producer].lanes));
+        if (is_empty(part)) continue;
+        if (core_of(w.producer) == core) note(result.local_readers[w.producer], tile, first[compute][k]);
+        else needs.push_back({w.producer, core, a.value, tile, first[compute][k], std::move(part)});
+      }
     }
   }
   std::stable_sort(needs.begin(), needs.end(), [](const need& a, const need& b) { return std::tie(a.producer, a.core, a.value) < std::tie(b.producer, b.core, b.value); });

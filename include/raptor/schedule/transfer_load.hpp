@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "raptor/schedule/copies.hpp"
+#include "raptor/schedule/producer_writes.hpp"
 #include "raptor/schedule/tiles.hpp"
 
 namespace raptor::schedule {
@@ -13,7 +14,7 @@ namespace raptor::schedule {
 /// By compute: the time for which its tiles keep their cores busy with sending and receiving, before it is known where anything runs.
 ///
 /// Every producing tile sends what it writes once to each family of computes that reads of it, halfway across the chip. Computes of one family,
-/// and computes without weights among themselves, are taken to share a core. Zero on a chip of one core. Cost: O(dependencies × accesses).
+/// and computes without weights among themselves, are taken to share a core. Zero on a chip of one core. Cost: O(n log n) in what is read and written.
 template <target::chip_target Target>
 [[nodiscard]] std::vector<picoseconds> transfer_load(const Target& t, const lowering::compute_graph& g, const tile_graph& tiles) {
   std::vector<picoseconds> load(g.size(), 0);
@@ -29,20 +30,19 @@ template <target::chip_target Target>
   std::vector<std::vector<message>> sent(tiles.tiles.size());
   for (std::uint32_t i = 0; i < tiles.tiles.size(); ++i) {
     const auto reader = tiles.tiles[i].compute;
+    const producer_writes written(g, tiles, i);
     for (const auto& a : g.at(reader).accesses) {
       if (a.mode != lowering::access_mode::read || g.values()[a.value].from != lowering::origin::computed) continue;
       const box needed = intersect(box_of(a, tiles.tiles[i].lanes), whole(g.values()[a.value].sizes));
-      for (const auto p : tiles.producers[i]) {
+      for (const auto& w : written.of(a.value)) {
+        const auto p = w.producer;
         const auto writer = tiles.tiles[p].compute;
         if (head[writer] == head[reader] || (g.at(writer).groups.empty() && g.at(reader).groups.empty())) continue;
-        for (const auto& w : g.at(writer).accesses) {
-          if (w.mode == lowering::access_mode::read || w.value != a.value) continue;
-          box part = intersect(needed, box_of(w, tiles.tiles[p].lanes));
-          if (is_empty(part)) continue;
-          const auto known = std::find_if(sent[p].begin(), sent[p].end(), [&](const message& m) { return m.value == a.value && m.to == head[reader]; });
-          if (known == sent[p].end()) sent[p].push_back({a.value, head[reader], reader, std::move(part)});
-          else known->what = hull(known->what, part);
-        }
+        box part = intersect(needed, box_of(*w.box, tiles.tiles[p].lanes));
+        if (is_empty(part)) continue;
+        const auto known = std::find_if(sent[p].begin(), sent[p].end(), [&](const message& m) { return m.value == a.value && m.to == head[reader]; });
+        if (known == sent[p].end()) sent[p].push_back({a.value, head[reader], reader, std::move(part)});
+        else known->what = hull(known->what, part);
       }
     }
   }
