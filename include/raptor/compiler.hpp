@@ -176,6 +176,8 @@ class basic_compiler {
       choices.assign(1, std::vector<std::int64_t>(g.size(), 1));
       found = schedule::keep_best(choices, make, policy<evaluator_slot>());
     }
+    if constexpr (requires { policy<order_slot>().improve(target_, g, found->first, policy<evaluator_slot>()); })
+      policy<order_slot>().improve(target_, g, found->first, policy<evaluator_slot>());
     return {std::move(found->first), std::move(choices[found->second])};
   }
   [[nodiscard]] lowering::instruction_time time() const {

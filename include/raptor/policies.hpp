@@ -62,7 +62,8 @@ template <class P>
 concept placement_policy = std::copyable<P> && requires(const P& p, const target::archetype& t, const lowering::compute_graph& g, const std::vector<std::int64_t>& copies, schedule::schedule& s) {
   { p(t, g, copies, s) } -> std::same_as<void>;
 };
-/// Order: fills the global order and the predicted times; producers before consumers.
+/// Order: fills the global order and the predicted times; producers before consumers. One that also has improve(target, graph, schedule, worth) gets
+/// the schedule that the search has found, for a longer look at it; it may only lower what `worth(schedule)` says.
 template <class P>
 concept order_policy = std::copyable<P> && requires(const P& p, const target::archetype& t, const lowering::compute_graph& g, schedule::schedule& s) {
   { p(t, g, s) } -> std::same_as<void>;

@@ -387,23 +387,33 @@ struct rendezvous_order {
   }
 };
 
-/// Order policy: the order of least predicted time among several paces (the first among equals).
-/// Requires: at least one pace. Cost: that of every pace. Deterministic.
+/// Order policy: the first of several paces while placements compete, and for the one that won the pace of least predicted time (the first among
+/// equals). Requires: at least one pace. Cost: that of one order, and of improve as many more as there are paces. Deterministic.
 struct paced_order {
   rendezvous_order order;
   std::vector<double> paces{0.0};
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, schedule& s) const {
-    schedule best;
-    for (std::size_t k = 0; k < paces.size(); ++k) {
-      auto paced = order;
-      paced.pace = paces[k];
-      paced(t, g, s);
-      if (paces.size() == 1) return;
-      if (k == 0 || s.predicted < best.predicted) best = s;
+    with_pace(0, t, g, s);
+  }
+  /// Tries the other paces on a schedule that operator() has ordered; `worth(schedule)`: less is better.
+  template <target::chip_target Target, class Worth>
+  void improve(const Target& t, const lowering::compute_graph& g, schedule& s, const Worth& worth) const {
+    auto least = worth(s);
+    for (std::size_t k = 1; k < paces.size(); ++k) {
+      schedule other = s;
+      with_pace(k, t, g, other);
+      if (const auto w = worth(other); w < least) least = w, s = std::move(other);
     }
-    s = std::move(best);
+  }
+
+ private:
+  template <target::chip_target Target>
+  void with_pace(std::size_t k, const Target& t, const lowering::compute_graph& g, schedule& s) const {
+    auto paced = order;
+    paced.pace = paces[k];
+    paced(t, g, s);
   }
 };
 
