@@ -11,8 +11,9 @@
 using namespace raptor;
 
 namespace {
-/// x^exponent · scale by the kernel, with the domain [2^low, 2^high].
-std::vector<float> powers(const std::vector<float>& x, double exponent, int low, int high, double scale = 1) {
+/// What `body(kernel, temporary that holds x, length)` makes of x; it returns the temporary with the result.
+template <class Body>
+std::vector<float> made_of(const std::vector<float>& x, const Body& body) {
   lowering::compute_graph g;
   const auto n = static_cast<std::int64_t>(x.size());
   lowering::value input{"x", {n}, layout::physical::dense, lowering::origin::input, {}};
@@ -20,15 +21,23 @@ std::vector<float> powers(const std::vector<float>& x, double exponent, int low,
   const auto from = g.add_value(input), to = g.add_value({"y", {n}, layout::physical::dense, lowering::origin::computed, {}});
   lowering::kernel_builder k("power", {});
   const auto a = k.reads(from, {0}, {n}), y = k.writes(to, {0}, {n});
-  const lowering::power_function power(k, exponent, low, high, 256, scale);
-  const auto t = k.scratch("x", n), r = k.scratch("y", n);
+  const auto t = k.scratch("x", n);
   k.copy(k.in(t), k.at(a, {0}), n);
-  power.apply_all(k, r, t, n);
-  k.copy(k.at(y, {0}), k.in(r), n);
+  const std::uint32_t result = body(k, t, n);
+  k.copy(k.at(y, {0}), k.in(result), n);
   g.add_compute(k.take());
   test::interpreter machine(g, {model::make_value(shape{n}, x)});
   machine.run({});
   return machine.value(to);
+}
+/// x^exponent · scale by the kernel, with the domain [2^low, 2^high].
+std::vector<float> powers(const std::vector<float>& x, double exponent, int low, int high, double scale = 1) {
+  return made_of(x, [&](lowering::kernel_builder& k, std::uint32_t t, std::int64_t n) {
+    const lowering::power_function power(k, exponent, low, high, 256, scale);
+    const auto r = k.scratch("y", n);
+    power.apply_all(k, r, t, n);
+    return r;
+  });
 }
 double worst(const std::vector<float>& x, double exponent, int low, int high, double scale = 1) {
   const auto y = powers(x, exponent, low, high, scale);
@@ -92,22 +101,10 @@ TEST_CASE("falling powers: relative error below 3e-6 while 1 + a s is below 2^20
         for (auto& s : x) s = static_cast<float>((s - 1) / a);
         const auto count = x.size();
         x.insert(x.end(), {1e30F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()});
-        lowering::compute_graph g;
-        const auto n = static_cast<std::int64_t>(x.size());
-        lowering::value input{"x", {n}, layout::physical::dense, lowering::origin::input, {}};
-        input.input = 0;
-        const auto from = g.add_value(input), to = g.add_value({"y", {n}, layout::physical::dense, lowering::origin::computed, {}});
-        lowering::kernel_builder k("power", {});
-        const auto r = k.reads(from, {0}, {n}), y = k.writes(to, {0}, {n});
-        const lowering::falling_power power(k, a, beta, n, scale);
-        const auto t = k.scratch("x", n);
-        k.copy(k.in(t), k.at(r, {0}), n);
-        power.apply(k, k.in(t), k.in(t), n);
-        k.copy(k.at(y, {0}), k.in(t), n);
-        g.add_compute(k.take());
-        test::interpreter machine(g, {model::make_value(shape{n}, x)});
-        machine.run({});
-        const auto result = machine.value(to);
+        const auto result = made_of(x, [&](lowering::kernel_builder& k, std::uint32_t t, std::int64_t n) {
+          lowering::falling_power(k, a, beta, n, scale).apply(k, k.in(t), k.in(t), n);
+          return t;
+        });
         double error = 0;
         for (std::size_t i = 0; i < count; ++i)
           error = std::max(error, std::abs(double{result[i]} / (std::pow(1 + a * double{x[i]}, -beta) * scale) - 1));
