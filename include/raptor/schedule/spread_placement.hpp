@@ -12,6 +12,7 @@
 #include "raptor/schedule/copies.hpp"
 #include "raptor/schedule/near_cores.hpp"
 #include "raptor/schedule/packing.hpp"
+#include "raptor/schedule/producer_writes.hpp"
 #include "raptor/schedule/schedule.hpp"
 #include "raptor/schedule/transfer_load.hpp"
 
@@ -160,26 +161,28 @@ struct spread_placement {
         s.place[tile].core = at[v][bands ? i * count / s.graph.of_compute[tiles[tile].compute].size() : k % count];
       }
     }
+    const auto load_of_tile = [&](std::uint32_t tile) {
+      const auto v = tiles[tile].compute;
+      return static_cast<double>(tile_time(t, g.at(v), tiles[tile].lanes)) + static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
+    };
     // Tiles without weights, in topological order of the computes.
     std::map<std::uint32_t, std::vector<double>> of_operator;  // load of each core by node of the model
     for (lowering::vertex v = 0; v < g.size(); ++v) {
       if (size[v] > 0 || s.graph.of_compute[v].empty()) continue;
       auto& own = of_operator.try_emplace(g.at(v).node, cores, 0.0).first->second;
-      const double each = static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
       for (const auto tile : s.graph.of_compute[v]) {
         const auto core = near(t, g, s, tile, total, own);
-        const auto load_of_tile = static_cast<double>(tile_time(t, g.at(v), tiles[tile].lanes)) + each;
+        const auto more = load_of_tile(tile);
         s.place[tile].core = core;
-        total[core] += load_of_tile, own[core] += load_of_tile;
+        total[core] += more, own[core] += more;
       }
     }
     // Tiles that nobody feeds go to the least loaded cores: what they bring is needed first, when their consumers are busy with it.
     for (std::uint32_t i = 0; i < tiles.size(); ++i) {
-      const auto v = tiles[i].compute;
-      if (!s.graph.producers[i].empty() || size[v] != 0) continue;
+      if (!s.graph.producers[i].empty() || size[tiles[i].compute] != 0) continue;
       const auto least = std::min_element(total.begin(), total.end());
       s.place[i].core = static_cast<std::uint32_t>(least - total.begin());
-      *least += static_cast<double>(tile_time(t, g.at(v), tiles[i].lanes)) + static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
+      *least += load_of_tile(i);
     }
     bring_together(t, g, s);
     // Copies are numbered per compute, by core.
@@ -198,16 +201,15 @@ struct spread_placement {
   [[nodiscard]] std::uint32_t near(const Target& t, const lowering::compute_graph& g, const schedule& s, std::uint32_t tile, const std::vector<double>& total,
                                    const std::vector<double>& own_operator) const {
     const auto& own = s.graph.tiles[tile];
+    const producer_writes written(g, s.graph, tile);
     std::vector<std::pair<std::uint32_t, std::int64_t>> sources;  // core, elements
     for (const auto& a : g.at(own.compute).accesses) {
       if (a.mode != lowering::access_mode::read) continue;
       const box needed = box_of(a, own.lanes);
-      for (const auto p : s.graph.producers[tile])
-        for (const auto& w : g.at(s.graph.tiles[p].compute).accesses)
-          if (w.mode != lowering::access_mode::read && w.value == a.value) {
-            const auto n = element_count(intersect(needed, box_of(w, s.graph.tiles[p].lanes)));
-            if (n > 0) sources.emplace_back(s.place[p].core, n);
-          }
+      for (const auto& w : written.of(a.value)) {
+        const auto n = element_count(intersect(needed, box_of(*w.box, s.graph.tiles[w.producer].lanes)));
+        if (n > 0) sources.emplace_back(s.place[w.producer].core, n);
+      }
     }
     std::vector<std::uint32_t> candidates;
     for (const auto& [core, n] : sources) candidates.push_back(core);
