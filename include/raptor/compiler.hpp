@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "raptor/lowering/copied_rows.hpp"
 #include "raptor/lowering/lower.hpp"
 #include "raptor/lowering/merging.hpp"
 #include "raptor/lowering/observe.hpp"
@@ -79,7 +80,7 @@ class basic_compiler {
     }
     if (done(stage::lowered)) return c;
 
-    c.computes = lowering::merge_trivial(policy<accumulation_slot>()(c.lowered.graph));
+    c.computes = lowering::merge_trivial(lowering::write_where_copied(policy<accumulation_slot>()(c.lowered.graph)));
     if (options_.deliver_intermediates) lowering::deliver_intermediates(c.computes, model);
     if (done(stage::merged)) return c;
 

@@ -48,7 +48,6 @@ class realization {
     collect_regions();
     collect_scratch();
     for (lowering::vertex v = 0; v < computes_.size(); ++v) program_.origins.push_back(computes_.at(v).name);
-    collect_first_flows();
     if (schedule_.steps.empty()) {
       const auto transfers = collect_transfers(computes_, schedule_);
       for (const auto tile : schedule_.order) {
@@ -65,8 +64,11 @@ class realization {
         store_channel(s.index);
         continue;
       }
+      if (s.what == schedule::step::kind::prepare) {
+        prepare(s.index);
+        continue;
+      }
       const auto& f = schedule_.flows.at(s.index);
-      for (const auto tile : first_flows_[s.index]) prepare(tile);
       origin_ = schedule_.graph.tiles[f.producer].compute;
       if (s.what == schedule::step::kind::load) load_channel(f);
       else send(schedule_.place[f.producer].core, f.value, f.core, f.what);
@@ -142,34 +144,6 @@ class realization {
     }
   }
 
-  /// For each flow the first tiles of computes on its receiver that wait for no earlier one: what those set up once a core is done while the
-  /// data is still on its way.
-  void collect_first_flows() {
-    first_flows_.resize(schedule_.flows.size());
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> arriving;  // by receiver and producing tile, in the order of the steps
-    std::vector<std::size_t> position(schedule_.flows.size(), 0);
-    std::set<std::pair<std::uint32_t, std::uint32_t>> seen;  // core, compute
-    for (std::size_t i = 0; i < schedule_.steps.size(); ++i)
-      if (const auto& s = schedule_.steps[i]; s.what == schedule::step::kind::transfer) {
-        const auto& f = schedule_.flows.at(s.index);
-        position[s.index] = i;
-        arriving[{f.core, f.producer}].push_back(s.index);
-      }
-    for (const auto& s : schedule_.steps) {
-      if (s.what != schedule::step::kind::compute) continue;
-      const auto core = schedule_.place[s.index].core, v = schedule_.graph.tiles[s.index].compute;
-      if (!seen.emplace(core, v).second) continue;
-      std::optional<std::uint32_t> first;
-      for (const auto p : schedule_.graph.producers[s.index])
-        if (const auto flows = arriving.find({core, p}); flows != arriving.end())
-          for (const auto f : flows->second) {
-            const auto& accesses = computes_.at(v).accesses;
-            const bool reads = std::any_of(accesses.begin(), accesses.end(), [&](const auto& a) { return a.mode == lowering::access_mode::read && a.value == schedule_.flows[f].value; });
-            if (reads && (!first || position[f] < position[*first])) first = f;
-          }
-      if (first) first_flows_[*first].push_back(s.index);
-    }
-  }
   /// What a tile's compute needs once a core, and the constants of the tile.
   void prepare(std::uint32_t tile) {
     const auto core = schedule_.place[tile].core;
@@ -573,7 +547,6 @@ class realization {
   program::program program_;
   std::vector<std::uint32_t> global_;                                   // by value: buffer in global memory
   std::vector<std::map<box_key, local_buffer>> local_;                  // by core
-  std::vector<std::vector<std::uint32_t>> first_flows_;                 // by flow: tiles, see collect_first_flows
   std::vector<std::map<std::uint32_t, core_scratch>> scratch_;          // by core: compute → scratch
   std::vector<std::map<box_key, std::vector<box>>> loaded_;             // by core: boxes already loaded
   std::map<box_key, local_buffer> channels_;                            // by channel and fragment: buffer in global memory

@@ -85,20 +85,27 @@ namespace detail {
   return sum;
 }
 
-/// Products and additions of one input row of a part, in picoseconds.
+/// Does every output pixel get exactly one product of each slice of channels? Then products are the partial results themselves.
+[[nodiscard]] inline bool reached_once(const convolution_shape& s) {
+  return s.taps() == 1 && s.pad_left == 0 && (s.out_width - 1) * s.stride_w < s.width;
+}
+
+/// Products and additions of one input row of a part, in picoseconds. `cuts`: how many such parts the sum adds.
 [[nodiscard]] inline double scatter_row_cost(const convolution_shape& s, const context& c, const column_runs& runs, std::int64_t taps, std::int64_t inputs,
-                                             std::int64_t outputs) {
+                                             std::int64_t outputs, std::size_t cuts) {
   double sum = 0;
+  const bool once = reached_once(s), added = !once || cuts == 1;  // to what other products gave, or to a bias
   for (const auto& run : runs.runs) {
     if (run.outs == 0) continue;
     const auto slices = checked::divide_up(run.pixels * inputs, c.chip.crossbar_rows);
     const bool in_place = run.pixels * inputs % c.chip.crossbar_rows == 0;
     sum += static_cast<double>(slices) * static_cast<double>(c.time(isa::opcode::mvmul, taps * run.outs * outputs)) +
            static_cast<double>(slices - 1) * static_cast<double>(c.time(isa::opcode::vvadd, taps * run.outs * outputs)) +
-           static_cast<double>(taps) * static_cast<double>(c.time(isa::opcode::vvadd, run.outs * outputs)) +
+           (added ? static_cast<double>(taps) * static_cast<double>(c.time(isa::opcode::vvadd, run.outs * outputs)) : 0.0) +
            (in_place ? 0.0 : static_cast<double>(c.time(isa::opcode::lmv, run.pixels * inputs)));
   }
-  return sum * static_cast<double>(checked::divide_up(s.width, runs.period)) + static_cast<double>(taps) * static_cast<double>(c.time(isa::opcode::lldi, s.out_width * outputs));
+  return sum * static_cast<double>(checked::divide_up(s.width, runs.period)) +
+         (once ? 0.0 : static_cast<double>(taps) * static_cast<double>(c.time(isa::opcode::lldi, s.out_width * outputs)));
 }
 
 /// What the products of one input row of a part cost beside their time (context::product_price).
@@ -152,7 +159,7 @@ namespace detail {
       const double extra = static_cast<double>(c->time(isa::opcode::vvadd, row) + 2 * c->time(isa::opcode::send, row));
       const auto rows = static_cast<double>(s.batch * s.height);
       const auto crossbars = detail::column_crossbars(chip, runs, taps, inputs, piece);
-      cost = c->resource_cost(static_cast<double>(pieces * cuts), detail::scatter_row_cost(s, *c, runs, taps, inputs, piece) * rows, static_cast<double>(crossbars),
+      cost = c->resource_cost(static_cast<double>(pieces * cuts), detail::scatter_row_cost(s, *c, runs, taps, inputs, piece, static_cast<std::size_t>(cuts)) * rows, static_cast<double>(crossbars),
                               detail::scatter_row_energy(s, *c, runs, taps, inputs, piece) * rows) +
              static_cast<double>(pieces * (cuts - 1) * taps * s.batch * s.out_height) * extra;
       if (2 * crossbars > chip.crossbars_per_core) cost *= c->options.large_part;
@@ -178,7 +185,7 @@ namespace detail {
     for (std::int64_t pixels = 2; pixels <= std::min(s.width, chip.crossbar_rows / s.channels); ++pixels) consider(make_column_runs(s, pixels), channels, 1);
 
   if (c != nullptr) {
-    const double row = detail::scatter_row_cost(s, *c, plan.runs, taps, plan.inputs[0].size(), size);
+    const double row = detail::scatter_row_cost(s, *c, plan.runs, taps, plan.inputs[0].size(), size, plan.inputs.size());
     plan.segments = std::clamp<std::int64_t>(static_cast<std::int64_t>(row / c->tile_time(s.out_height) + 0.5), 1,
                                              std::max<std::int64_t>(1, s.width / plan.runs.period / 2));
   }
@@ -276,6 +283,7 @@ class column_lowering {
     weights_ = c.model.at(node.inputs[1]).data;
     if (node.inputs.size() > 2 && node.inputs[2].valid()) bias_ = c.model.at(node.inputs[2]).data;
     // One kernel row whose input rows all exist, in one stretch: products add to the output row itself.
+    once_ = reached_once(s_);
     direct_ = s_.kernel_h == 1 && s_.pad_top == 0 && (s_.out_height - 1) * s_.stride_h < s_.height && alone() && cuts() == 1;
     partial_.assign(static_cast<std::size_t>(s_.kernel_h), std::vector<std::uint32_t>(segments_.size() * cuts(), 0));
     rows_of_phase_.assign(static_cast<std::size_t>(s_.stride_h), 0);
@@ -310,6 +318,12 @@ class column_lowering {
   }
   /// How many scatters the sum adds for each kernel row.
   [[nodiscard]] std::size_t cuts() const { return plan_.inputs.size(); }
+  /// Output pixels of the widest run.
+  [[nodiscard]] std::int64_t widest_run() const {
+    std::int64_t widest = 1;
+    for (const auto& run : plan_.runs.runs) widest = std::max(widest, run.outs);
+    return widest;
+  }
   [[nodiscard]] std::string suffix(std::size_t k) const { return segments_.size() > 1 ? "[" + std::to_string(k) + "]" : ""; }
 
   [[nodiscard]] std::string cut_name(std::size_t cut) const { return cuts() > 1 ? "c" + std::to_string(cut) : ""; }
@@ -340,9 +354,11 @@ class column_lowering {
     }
     // Output column `ow` of the image.
     const auto at_out = [&](std::size_t t, const affine& ow) { return direct_ ? k.at(out[t], {n, m0_, row, ow}) : k.at(out[t], {n, 0, row, ow - out0}); };
-    if (direct_ && bias_) {
-      const auto first = repeated_row(c_, k, name_ + ".bias", bias_, {m0_, m0_ + outputs_}, width);
-      k.copy(at_out(0, out0), k.in(first), width * outputs_);
+    std::optional<operand> bias;
+    if (direct_ && bias_) bias = k.in(repeated_row(c_, k, name_ + ".bias", bias_, {m0_, m0_ + outputs_}, once_ ? widest_run() : width));
+    if (once_) {
+    } else if (bias) {
+      k.copy(at_out(0, out0), *bias, width * outputs_);
     } else {
       for (std::size_t t = 0; t < taps.size(); ++t) k.fill(at_out(t, out0), 0, width * outputs_);
     }
@@ -350,7 +366,7 @@ class column_lowering {
     const auto taps_count = static_cast<std::int64_t>(taps.size());
     std::int64_t widest = 1;
     for (const auto& run : plan_.runs.runs) widest = std::max(widest, physical(taps_count * run.outs * outputs_));
-    const auto product_at = k.scratch("columns", widest);
+    const auto product_at = once_ ? 0 : k.scratch("columns", widest);
     std::optional<std::uint32_t> zeros;
     for (const auto& run : plan_.runs.runs) {
       if (run.outs == 0) continue;
@@ -365,6 +381,10 @@ class column_lowering {
             k.prologue([&] { k.fill(k.in(*zeros), 0, run.pixels * inputs); });
           }
           from.push_back({pixels * inputs, (run.pixels - pixels) * inputs, k.in(*zeros), 0, outside::never});
+        }
+        if (once_) {
+          product.emit(from, at_out(0, j * advance + run.out_first), bias, kept.size() * outputs_);
+          return;
         }
         product.emit(from, k.in(product_at), std::nullopt, physical(matrix.columns));
         for (std::size_t t = 0; t < taps.size(); ++t) {
@@ -415,7 +435,9 @@ class column_lowering {
       const std::int64_t first = r * s_.dilation_h - s_.pad_top, phase = checked::floor_modulo(first, s_.stride_h), shift = checked::floor_divide(first, s_.stride_h);
       const std::int64_t rows = rows_of_phase_[static_cast<std::size_t>(phase)];
       if (rows == 0 || shift >= rows || shift + s_.out_height <= 0) continue;
-      for (std::size_t j = 0; j < segments_.size() * cuts(); ++j) {
+      // The first one is that of the cut whose core makes this sum, where the two can be one tile: each cut's core gets some of the sums.
+      for (std::size_t i = 0; i < segments_.size() * cuts(); ++i) {
+        const std::size_t j = (i + segment_number % cuts() * segments_.size()) % (segments_.size() * cuts());
         const auto& from = segments_[j % segments_.size()];
         const auto outs = intersect(from.outs, {begin, end});
         if (outs.empty()) continue;
@@ -457,7 +479,7 @@ class column_lowering {
   std::vector<row_segment> segments_;
   std::int64_t outputs_, m0_;  ///< output channels of the part, and the first of them
   model::constant_ptr weights_, bias_;
-  bool direct_ = false;
+  bool direct_ = false, once_ = false;
   std::vector<std::vector<std::uint32_t>> partial_;  ///< by kernel row; then by cut of the inputs and stretch
   std::vector<std::int64_t> rows_of_phase_;
 };
@@ -487,7 +509,7 @@ inline void lower_columns(context& c, model::vertex v, const std::string& strate
       if (taps == 0) continue;
       for (const auto& inputs : plan.inputs) {
         const auto channels = std::min(inputs.size(), part.block.groups * s.group_inputs());
-        const double work = detail::scatter_row_cost(s, c, plan.runs, taps, channels, part.outputs.size()) * number(s.batch * s.height) / number(s.stride_h);
+        const double work = detail::scatter_row_cost(s, c, plan.runs, taps, channels, part.outputs.size(), plan.inputs.size()) * number(s.batch * s.height) / number(s.stride_h);
         const double energy = detail::scatter_row_energy(s, c, plan.runs, taps, channels, part.outputs.size()) * number(s.batch * s.height) / number(s.stride_h);
         sum += c.resource_cost(1, work, number(detail::column_crossbars(c.chip, plan.runs, taps, channels, part.outputs.size())), energy);
       }

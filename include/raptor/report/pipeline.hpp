@@ -46,7 +46,7 @@ template <target::chip_target Target>
   for (std::size_t i = 0; i < s.steps.size(); ++i) {
     const auto& x = s.steps[i];
     using kind = schedule::step::kind;
-    if (x.what == kind::compute) busy[s.place[x.index].core] += s.durations[i];
+    if (x.what == kind::compute || x.what == kind::prepare) busy[s.place[x.index].core] += s.durations[i];
     if (x.what == kind::store) busy[s.place[s.channels[x.index].producer].core] += s.durations[i], ++result.channels;
     if (x.what == kind::load || x.what == kind::transfer) busy[s.flows[x.index].core] += s.durations[i];
     if (x.what == kind::transfer) {

@@ -30,6 +30,7 @@ namespace raptor::schedule {
     for (std::size_t i = 0; i < s.steps.size(); ++i) {
       const auto& x = s.steps[i];
       switch (x.what) {
+        case step::kind::prepare:
         case step::kind::compute: clock[s.place[x.index].core] += durations[i]; break;
         case step::kind::transfer: {
           const auto from = s.place[s.flows[x.index].producer].core, to = s.flows[x.index].core;

@@ -12,6 +12,7 @@
 
 #include "raptor/layout/fragments.hpp"
 #include "raptor/schedule/schedule.hpp"
+#include "raptor/schedule/setup.hpp"
 
 namespace raptor::schedule {
 
@@ -115,8 +116,38 @@ struct rendezvous_order {
       if (to != from) ++tasks[to];
     }
 
+    // What each core sets up, the most urgent first, and what tiles read from global memory.
+    std::vector<std::vector<setup>> setups(static_cast<std::size_t>(t.chip().core_count));
+    std::vector<std::vector<picoseconds>> setup_rank(setups.size());
+    std::vector<std::uint32_t> setup_of_tile(count, 0);  // position on its core
+    {
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> of;  // tiles by core and compute
+      for (std::uint32_t i = 0; i < count; ++i) of[{core_of(i), tiles[i].compute}].push_back(i);
+      std::vector<std::vector<std::pair<picoseconds, std::uint32_t>>> first(setups.size());  // −rank, tile
+      for (const auto& [key, own] : of)
+        first[key.first].emplace_back(-rank[*std::max_element(own.begin(), own.end(), [&](auto a, auto b) { return rank[a] < rank[b]; })], own.front());
+      for (std::uint32_t c = 0; c < setups.size(); ++c) {
+        std::sort(first[c].begin(), first[c].end());
+        for (const auto& [key, tile] : first[c]) {
+          for (const auto i : of[{c, tiles[tile].compute}]) setup_of_tile[i] = static_cast<std::uint32_t>(setups[c].size());
+          setups[c].push_back(setup_of(t, g, s.graph, tile, c)), setup_rank[c].push_back(-key);
+        }
+      }
+    }
+    std::vector<std::vector<global_read>> reads(count);
+    for (std::uint32_t i = 0; i < count; ++i) reads[i] = reads_of(t, g, core_of(i), tiles[i], lowering::origin::input);
+    const auto total = [](const std::vector<global_read>& list) {
+      picoseconds sum = 0;
+      for (const auto& r : list) sum += r.port + r.rest;
+      return sum;
+    };
+
     using entry = std::pair<picoseconds, std::uint32_t>;  // −rank, number
     struct core_state {
+      std::vector<bool> prepared;             // setups of this round that are done
+      std::size_t next_setup = 0;             // those before it are
+      std::vector<global_read> reading;       // loads to do before what the core does takes `then`; the next one last
+      picoseconds then = 0;
       std::set<entry> ready;                  // tiles that may start or go on
       std::vector<std::uint32_t> open;        // tiles that have begun
       std::set<entry> pending;                // activities with other cores that could begin
@@ -128,7 +159,7 @@ struct rendezvous_order {
       std::uint32_t round = 0, left = 0;      // tiles and activities of the round that are not done
     };
     std::vector<core_state> cores(static_cast<std::size_t>(t.chip().core_count));
-    for (std::uint32_t c = 0; c < cores.size(); ++c) cores[c].left = tasks[c];
+    for (std::uint32_t c = 0; c < cores.size(); ++c) cores[c].left = tasks[c], cores[c].prepared.assign(setups[c].size(), false);
     std::vector<std::uint32_t> next_part(count * static_cast<std::size_t>(rounds), 0);
     for (std::uint32_t n = all_tiles; n < next_part.size(); ++n) missing.push_back(missing[tile_of(n)]), asleep.push_back(asleep[tile_of(n)]);
     const auto able = [&](std::uint32_t n) { return missing[n][next_part[n]] == 0 && (next_part[n] > 0 || asleep[n] == 0); };
@@ -159,6 +190,7 @@ struct rendezvous_order {
     const auto done_on = [&](std::uint32_t c) {
       if (--cores[c].left > 0 || cores[c].round == last_round) return;
       ++cores[c].round, cores[c].left = tasks[c];
+      cores[c].prepared.assign(setups[c].size(), false), cores[c].next_setup = 0;
       for (std::uint32_t k = 0; k < cores.size(); ++k) woken.push_back(k);  // some may have waited for that
     };
 
@@ -185,11 +217,46 @@ struct rendezvous_order {
       s.steps.push_back(x);
       s.durations.push_back(is_store(a) ? store_time[a - flow_count] : flow_time[a]);
     };
+    // The next load of a core, which waits for the port, or, where there is none left, what follows them.
+    const auto go_on = [&](std::uint32_t c, picoseconds now) {
+      auto& core = cores[c];
+      if (core.reading.empty()) {
+        core.free = now + std::exchange(core.then, 0);
+      } else {
+        port_free = std::max(port_free, now) + core.reading.back().port;
+        core.free = port_free + core.reading.back().rest;
+        core.reading.pop_back();
+      }
+      events.emplace(core.free, c);
+    };
+    // Adds a setup to what the core begins.
+    const auto add_setup = [&](std::uint32_t c, std::size_t k, bool last) {
+      auto& core = cores[c];
+      core.prepared[k] = true;
+      const auto& own = setups[c][k];
+      if (own.empty()) return;
+      core.reading.insert(core.reading.end(), own.reads.begin(), own.reads.end());
+      core.then += own.time;
+      if (!last) return;
+      step x;
+      x.what = step::kind::prepare, x.index = own.tile;
+      s.steps.push_back(x);
+      s.durations.push_back(total(own.reads) + own.time);
+    };
+    const auto start_setup = [&](std::uint32_t c, std::size_t k, picoseconds now) {
+      add_setup(c, k, cores[c].round == last_round);
+      cores[c].busy = true;
+      go_on(c, now);
+    };
     const auto start_part = [&](std::uint32_t c, std::uint32_t n, picoseconds now) {
       auto& core = cores[c];
       const auto tile = tile_of(n);
       const auto k = next_part[n]++;
       const bool last = round_of(n, all_tiles) == last_round;
+      if (k == 0) {
+        if (!core.prepared[setup_of_tile[tile]]) add_setup(c, setup_of_tile[tile], last);
+        core.reading.insert(core.reading.begin(), reads[tile].begin(), reads[tile].end());
+      }
       if (k == 0) {
         core.open.push_back(n);
         for (const auto i : wakes[tile])
@@ -199,18 +266,22 @@ struct rendezvous_order {
         s.order.push_back(tile);
         s.place[tile].start = now;
       }
-      core.busy = true, core.running = n, core.free = now + parts[tile][k].time;
-      events.emplace(core.free, c);
+      core.busy = true, core.running = n, core.then += parts[tile][k].time;
+      go_on(c, now);
       if (!last) return;
       step x;
       x.index = tile, x.end = parts[tile][k].end;
       if (k > 0) x.begin = parts[tile][k - 1].end;
       s.steps.push_back(x);
-      s.durations.push_back(parts[tile][k].time);
+      s.durations.push_back(parts[tile][k].time + (k == 0 ? total(reads[tile]) : 0));
     };
     std::size_t done = 0;
     const auto finish = [&](std::uint32_t c, picoseconds now) {
       auto& core = cores[c];
+      if (!core.reading.empty() || core.then > 0) {
+        go_on(c, now);
+        return;
+      }
       core.busy = false;
       if (core.moving >= 0) {
         const auto n = static_cast<std::uint32_t>(std::exchange(core.moving, -1));
@@ -273,15 +344,20 @@ struct rendezvous_order {
       const auto idle = std::exchange(woken, {});  // a tile that begins may wake others
       for (const auto c : idle) {
         auto& core = cores[c];
-        if (core.busy || core.ready.empty()) continue;
+        while (core.next_setup < core.prepared.size() && (core.prepared[core.next_setup] || setups[c][core.next_setup].empty())) ++core.next_setup;
+        const bool sets_up = core.next_setup < core.prepared.size();
+        if (core.busy || (core.ready.empty() && !sets_up)) continue;
         // A sender waits for its receiver, unless a part fits into the wait.
         picoseconds wait = std::numeric_limits<picoseconds>::max();
         if (core.outgoing > 0)
           for (const auto& e : core.pending)
             if (const auto a = activity_of(e.second); !is_load(a) && ends_of(a).first == c && in_turn(e.second)) wait = std::min(wait, cores[ends_of(a).second].free - now);
+        // Setups fill the time in which nothing more urgent can be done and nobody is waited for.
+        const bool quiet = sets_up && core.pending.empty();
         for (const auto& e : core.ready) {
           const auto n = e.second, tile = tile_of(n);
           if (round_of(n, all_tiles) != core.round) continue;
+          if (quiet && setup_rank[c][core.next_setup] > -e.first) break;
           const bool begun = next_part[n] > 0;
           // Tiles of one compute share scratch: one of them at a time.
           if (!begun && std::any_of(core.open.begin(), core.open.end(), [&](std::uint32_t o) { return tiles[tile_of(o)].compute == tiles[tile].compute; })) continue;
@@ -289,6 +365,7 @@ struct rendezvous_order {
           start_part(c, n, now);
           break;
         }
+        if (!core.busy && quiet) start_setup(c, core.next_setup, now);
       }
       if (!woken.empty()) continue;
       if (events.empty()) break;

@@ -26,6 +26,11 @@ struct part_of_chip {
   [[nodiscard]] picoseconds time(isa::opcode op, std::int64_t n) const { return whole->time(op, n); }
   [[nodiscard]] picoseconds transfer_time(std::size_t from, std::size_t to, std::int64_t n) const { return whole->transfer_time(physical.at(from), physical.at(to), n); }
   [[nodiscard]] picoseconds global_time(std::size_t core, std::int64_t n, bool store) const { return whole->global_time(physical.at(core), n, store); }
+  [[nodiscard]] picoseconds global_port_time(std::int64_t n, bool store) const
+    requires requires(const Target& t) { t.global_port_time(n, store); }
+  {
+    return whole->global_port_time(n, store);
+  }
 };
 
 /// The cores of each stage: from core 0 on, always the one that is nearest to those of its stage, or, for a stage's first, to those of the

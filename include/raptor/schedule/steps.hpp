@@ -42,11 +42,12 @@ struct channel {
   friend bool operator==(const channel&, const channel&) = default;
 };
 
-/// One step of the global order: a part of a tile, a flow by rendezvous, or one side of a flow through global memory.
+/// One step of the global order: a part of a tile, a flow by rendezvous, one side of a flow through global memory, or what a core sets up once
+/// for the compute of a tile (at the latest before the first such tile, whether or not there is a step for it).
 struct step {
-  enum class kind : std::uint8_t { compute, transfer, store, load };
+  enum class kind : std::uint8_t { compute, transfer, store, load, prepare };
   kind what = kind::compute;
-  std::uint32_t index = 0;  ///< compute: tile; transfer, load: flow; store: channel
+  std::uint32_t index = 0;  ///< compute, prepare: tile; transfer, load: flow; store: channel
   cursor begin, end;        ///< compute: of the kernel's body
   friend bool operator==(const step&, const step&) = default;
 };

@@ -80,7 +80,7 @@ inline void write_schedule(text_writer& w, const schedule& s) {
   }
   const auto position = [&](const cursor& c) { w.word(" ").number(c.item).word(":").number(c.iteration); };
   for (const auto& x : s.steps) {
-    const char* const kinds[] = {"step tile ", "step flow ", "step store ", "step load "};
+    const char* const kinds[] = {"step tile ", "step flow ", "step store ", "step load ", "step prepare "};
     w.word(kinds[static_cast<std::size_t>(x.what)]).number(x.index);
     if (x.what == step::kind::compute) position(x.begin), position(x.end);
     w.line();
@@ -148,6 +148,9 @@ inline void write_schedule(text_writer& w, const schedule& s) {
       x.what = step::kind::store;
       x.index = r.number<std::uint32_t>();
       if (x.index >= s.channels.size()) r.fail("channel " + std::to_string(x.index) + " of " + std::to_string(s.channels.size()));
+    } else if (r.accept("prepare")) {
+      x.what = step::kind::prepare;
+      x.index = tile_number();
     } else {
       r.expect("tile");
       x.index = tile_number();

@@ -19,7 +19,8 @@ using picoseconds = std::int64_t;
 /// - `transfer_time(from, to, elements)`: a matched send and receive between two cores.
 /// - `global_time(core, elements, store)`: one ld or st, without contention.
 /// All durations are positive and monotone in the number of elements.
-/// A target may also answer `product_energy(columns)`, the picojoules of one mvmul of so many weight columns: then energy counts where
+/// A target may also answer `global_port_time(elements, store)`, how long one ld or st keeps others from global memory (else: as long as it takes), and
+/// `product_energy(columns)`, the picojoules of one mvmul of so many weight columns: then energy counts where
 /// convolution strategies compete.
 template <class T>
 concept chip_target = std::copyable<T> && requires(const T& t, isa::opcode op, std::int64_t n, std::size_t core) {

@@ -148,6 +148,10 @@ class pim {
     if (store) return issue(local(true, n) + message(n, flit) + access(memory, false, n) + 1);  // woken by the switch: the edge after
     return issue(message(1, flit) + access(memory, true, n) + local(false, n));
   }
+  /// The part of it that the global memory's one port is busy.
+  [[nodiscard]] picoseconds global_port_time(std::int64_t elements, bool store) const {
+    return access(parameters_->chip_config.global_memory_config, !store, bytes(elements));
+  }
 
  private:
   static constexpr std::int64_t default_adc_count = 16;
