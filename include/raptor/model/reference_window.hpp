@@ -147,7 +147,7 @@ struct plane_accumulator {
       bool is_max, count_pads;
       double value = 0;
       const float* x = nullptr;
-      std::vector<interval> kernel;  // of the present window
+      box kernel;  // of the present window
       std::vector<std::int64_t> start;
 
       void window(std::size_t a, std::int64_t in_row) {
@@ -178,7 +178,7 @@ struct plane_accumulator {
           *to++ = nothing ? 0.0F : static_cast<float>(value / static_cast<double>(divisor));
         return to;
       }
-    } walk{axes, op.kind == pool_kind::max, op.count_include_pad, 0, nullptr, std::vector<interval>(axes.size()), std::vector<std::int64_t>(axes.size())};
+    } walk{axes, op.kind == pool_kind::max, op.count_include_pad, 0, nullptr, box(axes.size()), std::vector<std::int64_t>(axes.size())};
     const auto in_plane = element_count(std::span(in).subspan(2));
     float* to = result.data();
     for (std::int64_t p = 0; p < in[0] * in[1]; ++p) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -63,7 +64,7 @@ struct interval {
 }
 
 /// A product of intervals, one a dimension. Rank 0 is the box of a scalar and is not empty.
-using box = std::vector<interval>;
+using box = boost::container::small_vector<interval, 4>;  // most tensors have four dimensions or fewer: no allocation
 
 [[nodiscard]] inline box whole(std::span<const std::int64_t> sizes) {
   box result;
