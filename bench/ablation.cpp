@@ -3,7 +3,7 @@
 //   bench_ablation HW.json MODEL.onnx...
 //
 // CSV on standard output: left_out, network, ms, mj, reason (why there is no figure). 8-bit elements, one input, timed by the exact model. The
-// first row of a network is what raptor-compile makes; the others leave a part out of the same policies, with the search over lowerings of this program.
+// first rows of a network are what raptor-compile makes; the others leave a further part out of the policies of the third.
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -15,6 +15,7 @@
 
 #include "raptor/report/format.hpp"
 #include "tools/pipeline.hpp"
+#include "tools/variants.hpp"
 
 namespace {
 
@@ -70,26 +71,18 @@ auto chosen_strategies(const std::tuple<Strategies...>&, bool shared_pixels) {
   return result;
 }
 
-/// The best predicted of three lowerings, as effort 1 tries them.
+/// The best predicted of the lowerings that effort 1 tries.
 compilation compile(const model::graph& model, const target::pim& chip, const tools::compile_options& options, const parts& use) {
   chosen_copies copies{use.copies};
   if (!use.search) copies.portfolio.candidates.resize(1);
   const auto policies = default_policies() | with<layout_slot>(chosen_layout{use.planning}) | with<replication_slot>(copies) |
                         with<placement_slot>(chosen_placement{use.placement}) | with<order_slot>(chosen_order{use.order}) |
                         with<convolution_slot>(chosen_strategies(lowering::default_convolution_strategies{}, use.shared_pixels));
-  struct choice {
-    double crossbar_weight;
-    std::int64_t microseconds;
-  };
-  std::vector<choice> choices{{0.3, 20}};
-  if (use.search) choices.insert(choices.end(), {{0.0, 20}, {0.3, 12}});
+  auto choices = tools::variants_of(options);
+  if (!use.search) choices.resize(1);
   return schedule::keep_best(
              choices,
-             [&](const choice& c) {
-               auto lowering = options.lowering;
-               lowering.crossbar_weight = c.crossbar_weight, lowering.tile_time = c.microseconds * 1'000'000;
-               return basic_compiler(chip, policies, lowering).compile(model);
-             },
+             [&](const tools::variant& v) { return basic_compiler(chip, policies, v.lowering(options.lowering)).compile(model); },
              [](const compilation& c) { return c.schedule.predicted; })
       .first;
 }
@@ -103,20 +96,22 @@ int main(int argc, char** argv) try {
   options.element_bits = 8;
   options.lowering.softmax = lowering::softmax_lowering::standard;
   const auto chip = tools::make_target(options);
-  const std::pair<const char*, std::optional<parts>> rows[] = {{"nothing (raptor-compile)", std::nullopt},
-                                                {"nothing", parts{}},
-                                                {"layout planning", parts{.planning = false}},
-                                                {"copies of weights", parts{.copies = false}},
-                                                {"placement (PEFT instead)", parts{.placement = false}},
-                                                {"order (by readiness instead)", parts{.order = false}},
-                                                {"placement and order (PEFT only)", parts{.placement = false, .order = false}},
-                                                {"toeplitz and kernel-in-columns", parts{.shared_pixels = false}},
-                                                {"search over lowerings and copies", parts{.search = false}}};
+  const std::tuple<const char*, std::optional<parts>, int> rows[] = {{"nothing (raptor-compile --effort=2)", std::nullopt, 2},
+                                                {"local search (raptor-compile)", std::nullopt, 1},
+                                                {"local search, exact judge, paces", parts{}, 1},
+                                                {"layout planning", parts{.planning = false}, 1},
+                                                {"copies of weights", parts{.copies = false}, 1},
+                                                {"placement (PEFT instead)", parts{.placement = false}, 1},
+                                                {"order (by readiness instead)", parts{.order = false}, 1},
+                                                {"placement and order (PEFT only)", parts{.placement = false, .order = false}, 1},
+                                                {"toeplitz and kernel-in-columns", parts{.shared_pixels = false}, 1},
+                                                {"search over lowerings and copies", parts{.search = false}, 1}};
   std::cout << "left_out,network,ms,mj,reason\n";
   for (int k = 2; k < argc; ++k) {
     const std::filesystem::path file = argv[k];
     const auto model = tools::load_model(file);
-    for (const auto& [name, use] : rows) {
+    for (const auto& [name, use, effort] : rows) {
+      options.effort = effort;
       std::cout << name << "," << report::csv_field(file.stem().string()) << ",";
       try {
         const auto time = tools::time_image((use ? compile(model.canonical, chip, options, *use) : tools::compile_model(model.canonical, chip, options)).image, argv[1]);

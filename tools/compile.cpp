@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "raptor/schedule/local_search.hpp"
 #include "raptor/schedule/pipeline_partition.hpp"
 #include "raptor/sync/check_plan.hpp"
 #include "raptor/target/configuration_json.hpp"
 #include "raptor/verify/happens_before.hpp"
+#include "tools/variants.hpp"
 
 namespace raptor::tools {
 
@@ -26,56 +28,6 @@ std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw error(error_code::io, "cannot read '" + path + "'", path);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// One thing to try.
-struct variant {
-  lowering::lowering_options lowering;
-  bool by_memory = false;  ///< from stage to stage through global memory
-  double crowding = 0.1;   ///< schedule::spread_placement::same
-};
-
-/// What an effort tries: how much crossbars count, how long tiles are, how large parts, and where stages have both ways to pass data on, each of them.
-std::vector<variant> variants_of(const compile_options& options) {
-  struct weights {
-    double crossbar_weight = 0;
-    std::int64_t microseconds = 0;
-    double late_tiles = 1, crowding = 0.1, part_share = 1;
-  };
-  std::vector<weights> list;
-  const auto add_all = [&](std::initializer_list<weights> more) {
-    for (const auto& w : more) list.push_back(w);
-  };
-  const bool single = !streams(options);  // a schedule of a pipeline takes longer: fewer variants
-  if (options.effort > 0) add_all({{0.3, 20}});
-  if (options.effort > 1 || (options.effort == 1 && !single)) add_all({{0.0, 20, 1, 0.03}});
-  if (options.effort > 1 || (options.effort == 1 && single)) add_all({{0.3, 20, 0.5}, {0.3, 12, 1, 0.0}, {0.3, 20, 1, 0.1, 0.75}, {0.3, 20, 0.5, 0.1, 0.75}});
-  if (options.effort > 1) add_all({{0.3, 12}, {0.0, 12}, {1.0, 20}, {1.0, 12}, {0.0, 9}, {0.3, 9}});
-  if (options.effort > 2)
-    for (const double weight : {0.0, 0.1, 0.3, 1.0, 2.0})
-      for (const std::int64_t microseconds : {7, 15, 30}) list.push_back({weight, microseconds});
-  std::vector<lowering::lowering_options> lowerings{options.lowering};
-  if (!list.empty()) lowerings.assign(list.size(), options.lowering);
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    lowerings[i].crossbar_weight = list[i].crossbar_weight;
-    lowerings[i].tile_time = list[i].microseconds * 1'000'000;
-    lowerings[i].late_tiles = list[i].late_tiles;
-    lowerings[i].part_share = list[i].part_share;
-  }
-  // Where energy is what counts, a picojoule is also worth more where strategies compete.
-  if (options.goal == objective::energy)
-    for (std::size_t i = 0, count = lowerings.size(); i < count; ++i) {
-      lowerings.push_back(lowerings[i]);
-      lowerings.back().energy_weight *= 4;
-      if (!list.empty()) list.push_back(list[i]);
-    }
-  // Memory is the better way for few stages only; where their number is open, it is tried at higher efforts.
-  std::vector<bool> ways{streams(options) && options.channels == channel_choice::memory};
-  if (streams(options) && options.channels == channel_choice::automatic && (options.pipeline > 1 || (options.pipeline == 0 && options.effort > 1))) ways.push_back(true);
-  std::vector<variant> result;
-  for (const bool by_memory : ways)
-    for (std::size_t i = 0; i < lowerings.size(); ++i) result.push_back({lowerings[i], by_memory, list.empty() ? weights{}.crowding : list[i].crowding});
-  return result;
 }
 
 /// Evaluator policy of the tools: what the objective makes of a schedule.
@@ -118,6 +70,13 @@ std::vector<std::size_t> ranked(const std::vector<exact_figures>& figures, objec
   const auto least = std::min_element(order.begin(), end, [&](std::size_t a, std::size_t b) { return figures[a].energy < figures[b].energy; });
   std::rotate(order.begin(), least, std::next(least));
   return order;
+}
+
+/// How far an effort looks beyond the variants that it begins with.
+schedule::local_search search_of(const compile_options& options) {
+  if (options.effort < 2) return {};
+  const std::size_t rounds = options.effort > 2 ? 24 : 6;
+  return {.rounds = streams(options) ? rounds / 3 : rounds};
 }
 
 /// Synchronization policy of the tools: none for one input at a time; for streams what their channels and inputs need, and the proof that it is
@@ -194,7 +153,8 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   const auto with_compiler = [&](const variant& v, const auto& use) {
     schedule::replication_portfolio copies;
     if (options.effort == 0) copies.candidates.resize(1);
-    else if (streams(options) && options.effort < 2) copies.candidates.resize(3);
+    else if (streams(options) && options.effort < 2) copies.candidates = {{}, {.occupancy = 0.85}, {.occupancy = 0.7}};
+    else if (options.effort < 2) copies.candidates.resize(5);
     schedule::rendezvous_order order;
     order.stages_by_memory = v.by_memory;
     if (streams(options)) order.rounds = 3;
@@ -207,48 +167,52 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
                           with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
                           with<sync_slot>(by_use{streams(options), options.synchronization, options.restart}) |
                           with<evaluator_slot>(by_objective{streams(options), chip.chip().core_count});
-    if (options.spatial_planning) return use(basic_compiler(chip, policies, v.lowering));
-    return use(basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), v.lowering));
+    if (options.spatial_planning) return use(basic_compiler(chip, policies, v.lowering(options.lowering)));
+    return use(basic_compiler(chip, policies | with<layout_slot>(layout::dense_layout{}), v.lowering(options.lowering)));
   };
   const std::function<void(stage, const compilation&)> watch = watched, nothing = [](stage, const compilation&) {};
   const auto compile = [&](const variant& v) {
     return with_compiler(v, [&](const auto& compiler) { return compiler.compile(canonical, options.last, watch); });
   };
   // The best predicted first; where it turns out not to fit (local memory is known last), the next best.
-  const auto variants = variants_of(options);
-  if (variants.size() == 1) return compile(variants[0]);
+  auto variants = variants_of(options);
+  const auto search = search_of(options);
+  if (variants.size() == 1 && search.rounds == 0) return compile(variants[0]);
   struct candidate {
     compilation made;
     std::size_t variant = 0;
   };
   std::vector<candidate> kept;  // the best ones, ascending
-  std::vector<std::pair<schedule::picoseconds, std::size_t>> ranking;
   const auto most = judged_exactly(options) ? exact_candidates(options) : std::size_t{1};
   const auto until = std::min(options.last, stage::scheduled);
   // Several at a time, where the machine can; they are judged in their order, so that the result does not depend on that.
   const std::size_t workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
-  for (std::size_t first = 0; first < variants.size(); first += workers) {
-    std::vector<std::future<std::optional<compilation>>> made;
-    for (std::size_t i = first; i < std::min(first + workers, variants.size()); ++i)
-      made.push_back(std::async(std::launch::async, [&, i]() -> std::optional<compilation> {
-        try {
-          return with_compiler(variants[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
-        } catch (const error& e) {
-          if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
-          return std::nullopt;
-        }
-      }));
-    for (std::size_t k = 0; k < made.size(); ++k) {
-      auto c = made[k].get();
-      if (!c) continue;
-      ranking.emplace_back(c->worth, first + k);
-      const auto at = std::find_if(kept.begin(), kept.end(), [&](const candidate& other) { return c->worth < other.made.worth; });
-      kept.insert(at, {std::move(*c), first + k});
-      if (kept.size() > most) kept.pop_back();
+  const auto evaluate = [&](const std::vector<variant>& choices, std::size_t begin) {
+    std::vector<std::optional<schedule::picoseconds>> worth;
+    for (std::size_t first = begin; first < choices.size(); first += workers) {
+      std::vector<std::future<std::optional<compilation>>> made;
+      for (std::size_t i = first; i < std::min(first + workers, choices.size()); ++i)
+        made.push_back(std::async(std::launch::async, [&, i]() -> std::optional<compilation> {
+          try {
+            return with_compiler(choices[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
+          } catch (const error& e) {
+            if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
+            return std::nullopt;
+          }
+        }));
+      for (std::size_t k = 0; k < made.size(); ++k) {
+        auto c = made[k].get();
+        worth.push_back(c ? std::optional(c->worth) : std::nullopt);
+        if (!c) continue;
+        const auto at = std::find_if(kept.begin(), kept.end(), [&](const candidate& other) { return c->worth < other.made.worth; });
+        kept.insert(at, {std::move(*c), first + k});
+        if (kept.size() > most) kept.pop_back();
+      }
     }
-  }
+    return worth;
+  };
+  auto ranking = search(variants, neighbour, evaluate);
   if (ranking.empty()) return compile(variants.back());
-  std::stable_sort(ranking.begin(), ranking.end());
   if (most > 1) {  // the timing model has the last word
     std::vector<exact_figures> figures;
     std::vector<std::size_t> judged;

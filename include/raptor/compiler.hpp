@@ -80,7 +80,7 @@ class basic_compiler {
     }
     if (done(stage::lowered)) return c;
 
-    c.computes = lowering::merge_trivial(lowering::write_where_copied(policy<accumulation_slot>()(c.lowered.graph)));
+    c.computes = lowering::merge_trivial(lowering::write_where_copied(policy<accumulation_slot>()(c.lowered.graph)), options_.join_reads);
     if (options_.deliver_intermediates) lowering::deliver_intermediates(c.computes, model);
     if (done(stage::merged)) return c;
 

@@ -17,6 +17,8 @@ using namespace raptor::lowering;
 
 namespace {
 
+model::constant_ptr numbers(std::int64_t count) { return std::make_shared<const model::constant>(model::constant{noise(count)}); }
+
 constexpr std::int64_t channels = 4, height = 3, width = 6;
 
 /// Channels and columns of every row.
@@ -112,6 +114,21 @@ TEST_CASE("parts of one image merge with those that read exactly them") {
     const auto merged = merge_trivial(m.g);
     CHECK(names(merged) == strings{"a+c", "b+d"});
     check_same_values(m.g, merged);
+  }
+}
+
+TEST_CASE("what reads more than some values does not join weights, and joins others still") {
+  for (const bool weights : {false, true}) {
+    images m;
+    const auto y = m.image(), z = m.image(), sum = m.image();
+    m.add("a", {{m.x, {}}}, {{y, {}}}, [&](kernel_builder& k) {
+      if (weights) static_cast<void>(k.group({1, 1, {numbers(1)}, {}}));
+    });
+    m.add("b", {{m.x, {}}}, {{z, {}}}, [&](kernel_builder& k) { static_cast<void>(k.group({1, 1, {numbers(1)}, {}})); });
+    m.add("c", {{y, {}}, {z, {}}}, {{sum, {}}});
+    CHECK(names(merge_trivial(m.g, 2)).size() == 2);
+    CHECK(names(merge_trivial(m.g, 1)) == (weights ? strings{"a", "b", "c"} : strings{"b", "a+c"}));
+    check_same_values(m.g, merge_trivial(m.g, 1));
   }
 }
 

@@ -15,12 +15,19 @@ using schedule::picoseconds;
 
 namespace {
 
-/// The time of a flow: a message for each row of the image, and moving the pixels one by one where only some channels of them travel.
+/// The time of a flow: a message for each row of the image, and moving the pixels one by one on each side that holds other channels too.
 template <class Target>
 picoseconds flow_time(const Target& t, const lowering::compute_graph& g, const schedule::schedule& s, const schedule::flow& f) {
   const auto rows = f.what[0].size() * f.what[2].size(), channels = f.what[1].size(), columns = f.what[3].size();
-  const bool some = channels < g.values()[f.value].sizes[1];
-  return rows * (t.transfer_time(s.place[f.producer].core, f.core, channels * columns) + (some ? columns * t.time(isa::opcode::lmv, channels) : 0));
+  picoseconds moving = 0;
+  for (const auto core : {s.place[f.producer].core, f.core}) {
+    bool others = false;
+    for (std::uint32_t i = 0; i < s.place.size(); ++i)
+      for (const auto& a : g.at(s.graph.tiles[i].compute).accesses)
+        if (s.place[i].core == core && a.value == f.value && !f.what[1].contains(intersect(schedule::box_of(a, s.graph.tiles[i].lanes)[1], {0, g.values()[f.value].sizes[1]}))) others = true;
+    if (others && columns > 1) moving += columns * t.time(isa::opcode::lmv, channels);
+  }
+  return rows * (t.transfer_time(s.place[f.producer].core, f.core, channels * columns) + moving);
 }
 
 /// Does an order do everything once, each thing after what it needs, and do its predicted times leave every core one activity at a time?
@@ -241,4 +248,53 @@ TEST_CASE("paces: the first one decides, the others may improve it") {
   static_cast<void>(check_order(t, g, s, 2000));
   paced.improve(t, g, s, [&](const schedule::schedule& x) { return -x.predicted; });  // what is less is for the caller to say
   CHECK(s.predicted >= *std::max_element(times.begin() + 1, times.end()));
+}
+
+TEST_CASE("a core sets up each compute once, before its first tile, while it has nothing else to do") {
+  using namespace lowering;
+  compute_graph g;
+  const auto image = [&](const char* name) { return g.add_value({name, {1, 4, 2, 8}, layout::physical::nhwc_row_strip, origin::computed, {}}); };
+  const auto a = image("a"), b = image("b"), c = image("c");
+  const auto bias = g.add_value({"bias", {8}, layout::physical::dense, origin::constant, numbers(8)});
+  const auto compute = [&](const char* name, std::vector<std::uint32_t> from, std::uint32_t to, std::int64_t iterations, bool constant, std::int64_t prologue) {
+    kernel_builder k(name, {1, 2});
+    k.current().most = {1, 1};
+    for (const auto v : from) k.reads(v, {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+    if (constant) k.reads(bias, {0}, {8});
+    k.writes(to, {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+    const auto t = k.scratch("t", 100, true);
+    k.prologue([&] { k.loop(prologue, [&](const affine&) { k.fill(k.in(t), 0, 90); }); });
+    k.loop(iterations, [&](const affine&) { k.fill(k.in(t), 0, 90); });
+    g.add_compute(k.take());
+  };
+  // An iteration takes 100 ps, loading 8 elements 38. a is on core 0, b and c on core 1.
+  compute("a", {}, a, 10, false, 0), compute("b", {a}, b, 1, true, 2), compute("c", {b}, c, 1, false, 30);
+  schedule::schedule s;
+  s.graph = schedule::make_tiles(round_target{}, g, {1, 256});
+  REQUIRE(s.graph.tiles.size() == 6);
+  s.place.resize(6);
+  for (std::size_t i = 2; i < 6; ++i) s.place[i].core = 1;
+  schedule::rendezvous_order{1000}(round_target{}, g, s);
+  using kind = schedule::step::kind;
+  std::vector<std::pair<kind, std::uint32_t>> of_core;
+  std::vector<picoseconds> durations;
+  for (std::size_t i = 0; i < s.steps.size(); ++i)
+    if (s.steps[i].what == kind::prepare) of_core.emplace_back(kind::prepare, s.steps[i].index), durations.push_back(s.durations[i]);
+    else if (s.steps[i].what == kind::compute && s.place[s.steps[i].index].core == 1) of_core.emplace_back(kind::compute, s.steps[i].index);
+  REQUIRE(of_core.size() == 6);
+  CHECK(of_core[0] == std::pair{kind::prepare, 2u});  // b's, then c's, while a is made
+  CHECK(of_core[1] == std::pair{kind::prepare, 4u});
+  CHECK(durations == std::vector<picoseconds>{238, 3000});
+  CHECK(s.place[0].finish == 1000);
+  CHECK(s.place[2].start >= 3238);  // what is set up cannot be interrupted
+  // Without time to spare each setup comes right before the first tile of its compute.
+  for (std::size_t i = 0; i < 6; ++i) s.place[i].core = 0;
+  schedule::rendezvous_order{1000}(round_target{}, g, s);
+  std::vector<std::string> names;
+  for (const auto& x : s.steps) names.push_back((x.what == kind::prepare ? "prepare " : "") + g.at(s.graph.tiles[x.index].compute).name);
+  CHECK(std::count(names.begin(), names.end(), "prepare b") == 1);
+  CHECK(std::count(names.begin(), names.end(), "prepare c") == 1);
+  CHECK(std::find(names.begin(), names.end(), "prepare b") < std::find(names.begin(), names.end(), "b"));
+  CHECK(std::find(names.begin(), names.end(), "prepare c") < std::find(names.begin(), names.end(), "c"));
+  CHECK(s.predicted == 2000 + 238 + 200 + 3000 + 200);
 }

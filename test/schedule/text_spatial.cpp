@@ -46,6 +46,19 @@ std::string message(const std::string& text, std::string* place = nullptr) {
 
 }  // namespace
 
+TEST_CASE("what is set up once on a core is a step that reads back; of a tile that does not exist it is refused") {
+  const auto g = small_graph();
+  auto s = stepwise(g, 1000);
+  s.steps.insert(s.steps.begin(), {schedule::step::kind::prepare, 3, {}, {}});
+  const auto form = communication::to_text(g, s);
+  const auto at = form.text.find("\nstep prepare 3\n");
+  REQUIRE(at != form.text.npos);
+  CHECK(same_schedule(communication::parse_spatial(form.text).schedule, s));
+  auto wrong = form.text;
+  wrong.replace(at + 14, 1, "9999");
+  CHECK(message(wrong).find("tile 9999 of ") != std::string::npos);
+}
+
 TEST_CASE("a schedule with its transfers prints as it reads") {
   const auto g = small_graph();
   const auto s = spread(g);

@@ -142,6 +142,9 @@ TEST_CASE("rows cut into stretches, slices of input channels, phases of rows: in
         options.lowering.convolution = forced;
         options.lowering.tile_time = draw(0, 1) == 0 ? 200'000 : 50'000;
         options.effort = 0;
+        if (draw(0, 2) == 0) options.lowering.tile_time = 16'000'000;
+        options.lowering.part_share = 1.0 / static_cast<double>(draw(1, 3));
+        options.lowering.join_reads = draw(1, 4);
         try {
           const auto c = compile(m, options);
           CHECK(relative_error(m, memory::widen(c.image), seed) <= 1e-5);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -33,6 +34,7 @@ struct lowering_options {
   double part_share = 1;                              ///< share of a core's crossbars that one part of a convolution may take: smaller ones leave room for parts of other layers
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
   double late_tiles = 1;                              ///< least share of tile_time for layers of few rows, see context::tile_time
+  std::int64_t join_reads = std::numeric_limits<std::int64_t>::max();  ///< most computed values that an operation without weights reads to be done where weights are (merge_trivial)
   softmax_lowering softmax = softmax_lowering::vsoftmax;
   bool deliver_intermediates = false;                 ///< every tensor that survives becomes a further output (observe.hpp)
 

@@ -133,7 +133,8 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
     matrices.push_back(std::move(m));
   }
 
-  const auto parts = split_for_capacity(matrices, c.chip, c.part_crossbars());
+  // Windows that share a product stay together, whatever the size of parts: what they give is not cut by columns.
+  const auto parts = split_for_capacity(matrices, c.chip, how.pack > 1 ? c.chip.crossbars_per_core : c.part_crossbars());
 
   // Rows that take long are cut into stretches of whole products, which share the weights.
   std::vector<interval> stretches{{0, s.out_width}};

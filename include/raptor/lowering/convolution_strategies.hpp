@@ -227,7 +227,8 @@ struct toeplitz {
   [[nodiscard]] static std::int64_t windows(const convolution_shape& s, const context& c) {
     std::int64_t best = 2;
     double least = std::numeric_limits<double>::max();
-    for (std::int64_t n = 2; n <= s.out_width && crossbars(s, c.chip, n) <= c.chip.crossbars_per_core; ++n) {
+    const std::int64_t most = std::max(c.part_crossbars(), crossbars(s, c.chip, 2));
+    for (std::int64_t n = 2; n <= s.out_width && crossbars(s, c.chip, n) <= most; ++n) {
       const double cost = cost_of(s, c, n);
       if (cost < least) best = n, least = cost;
     }

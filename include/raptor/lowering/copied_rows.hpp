@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,8 +16,8 @@ namespace detail {
 
 /// Rows of one value that a compute does nothing with but copy them to other channels of another value.
 struct row_copy_of {
-  std::uint32_t access = 0;  ///< of the compute: what is read
-  std::uint32_t from = 0, to = 0;
+  std::uint32_t read = 0, written = 0;  ///< accesses of the compute
+  std::uint32_t from = 0, to = 0;       ///< values
   std::int64_t channel = 0;  ///< of `to` at which channel 0 of `from` lies
 };
 
@@ -27,6 +28,16 @@ void for_each_statement(Items& items, const Use& use) {
     if (auto* l = std::get_if<loop>(&i.what)) for_each_statement(l->body, use);
     else use(std::get<statement>(i.what));
   }
+}
+/// Removes the statements of which `unwanted(statement)` is true, and loops that become empty.
+template <class Unwanted>
+void erase_statements(std::vector<item>& items, const Unwanted& unwanted) {
+  std::erase_if(items, [&](item& i) {
+    auto* l = std::get_if<loop>(&i.what);
+    if (l == nullptr) return unwanted(std::get<statement>(i.what));
+    erase_statements(l->body, unwanted);
+    return l->body.empty();
+  });
 }
 [[nodiscard]] inline bool mentions(const statement& s, std::uint32_t access) {
   const auto is = [&](const operand& o) { return o.what == operand::kind::value && o.index == access; };
@@ -42,32 +53,37 @@ void for_each_statement(Items& items, const Use& use) {
   return shift.constant();
 }
 
-/// The copies that a compute consists of, of values that nobody else reads.
-[[nodiscard]] inline std::vector<row_copy_of> row_copies(const compute_graph& g, vertex v, const std::vector<std::size_t>& reads) {
+/// The copies that a compute consists of, one for each of its reads; none where it does anything else.
+[[nodiscard]] inline std::vector<row_copy_of> row_copies(const compute_graph& g, vertex v) {
   const auto& c = g.at(v);
+  if (!c.groups.empty() || !c.prologue.empty() || c.lanes.size() != 2) return {};
   std::vector<row_copy_of> result;
-  if (!c.groups.empty() || !c.prologue.empty() || c.lanes.size() != 2) return result;
+  std::size_t statements = 0, copying = 0;
+  for_each_statement(c.body, [&](const statement&) { ++statements; });
   for (std::uint32_t i = 0; i < c.accesses.size(); ++i) {
     const auto& a = c.accesses[i];
+    if (a.mode != access_mode::read) continue;
     const auto& from = g.values()[a.value];
-    if (a.mode != access_mode::read || from.from != origin::computed || from.result >= 0 || from.layout != layout::physical::nhwc_row_strip || reads[a.value] != 1) continue;
     // Whole rows, each by the tile of its lane.
-    const bool whole_rows = a.low.size() == 4 && c.lanes == shape{from.sizes[0], from.sizes[2]} && a.low[1] == affine(0) && a.high[1] == affine(from.sizes[1]) && a.low[3] == affine(0) &&
-                            a.high[3] == affine(from.sizes[3]);
-    if (!whole_rows) continue;
-    row_copy_of copy{i, a.value, a.value, 0};
+    const bool whole_rows = from.layout == layout::physical::nhwc_row_strip && a.low.size() == 4 && c.lanes == shape{from.sizes[0], from.sizes[2]} && a.low[1] == affine(0) &&
+                            a.high[1] == affine(from.sizes[1]) && a.low[3] == affine(0) && a.high[3] == affine(from.sizes[3]);
+    if (!whole_rows) return {};
+    std::optional<row_copy_of> copy;
     bool only = true;
     for_each_statement(c.body, [&](const statement& s) {
       if (!mentions(s, i)) return;
+      ++copying;
       const auto shift = channel_shift(s);
-      if (!shift || s.a.index != i) only = false;
-      else copy.to = c.accesses[s.d.index].value, copy.channel = *shift;
+      if (!shift || s.a.index != i || (copy && (copy->channel != *shift || copy->written != s.d.index))) only = false;
+      else copy = row_copy_of{i, s.d.index, a.value, c.accesses[s.d.index].value, *shift};
     });
-    if (!only || copy.to == copy.from) continue;
-    const auto& to = g.values()[copy.to];
-    if (to.layout != from.layout || to.from != origin::computed || copy.channel < 0 || copy.channel + from.sizes[1] > to.sizes[1]) continue;
-    result.push_back(copy);
+    if (!only || !copy || copy->to == copy->from) return {};
+    const auto& to = g.values()[copy->to];
+    const bool same_image = to.layout == from.layout && to.from == origin::computed && to.sizes[0] == from.sizes[0] && to.sizes[2] == from.sizes[2] && to.sizes[3] == from.sizes[3];
+    if (!same_image || copy->channel < 0 || copy->channel + from.sizes[1] > to.sizes[1]) return {};
+    result.push_back(*copy);
   }
+  if (copying != statements) return {};
   return result;
 }
 
@@ -89,6 +105,26 @@ void for_each_statement(Items& items, const Use& use) {
   return true;
 }
 
+/// Leaves only those copies of a compute that are not `gone`; each writes the channels that it copies.
+inline void keep_copies(compute& c, const std::vector<row_copy_of>& copies, const std::vector<bool>& gone) {
+  std::vector<access> kept;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> number(c.accesses.size());  // by read: those of its copy now
+  for (std::size_t k = 0; k < copies.size(); ++k) {
+    if (gone[k]) continue;
+    number[copies[k].read] = {static_cast<std::uint32_t>(kept.size()), static_cast<std::uint32_t>(kept.size() + 1)};
+    access read = c.accesses[copies[k].read], write = c.accesses[copies[k].written];
+    write.low[1] = read.low[1] + copies[k].channel, write.high[1] = read.high[1] + copies[k].channel;
+    kept.push_back(std::move(read)), kept.push_back(std::move(write));
+  }
+  erase_statements(c.body, [&](const statement& s) {
+    for (std::size_t k = 0; k < copies.size(); ++k)
+      if (gone[k] && mentions(s, copies[k].read)) return true;
+    return false;
+  });
+  for_each_statement(c.body, [&](statement& s) { std::tie(s.a.index, s.d.index) = number[s.a.index]; });
+  c.accesses = std::move(kept);
+}
+
 }  // namespace detail
 
 /// Concatenations without a copy: an image that is only copied into channels of another one is written there by the computes that make it, and
@@ -107,43 +143,29 @@ void for_each_statement(Items& items, const Use& use) {
   };
   std::vector<place> now(g.values().size());  // where each value lies
   for (std::uint32_t i = 0; i < now.size(); ++i) now[i] = {i, 0};
-  std::vector<std::vector<std::uint32_t>> gone(g.size());  // accesses of copies that are not needed
+  std::vector<std::vector<detail::row_copy_of>> copies(g.size());
+  std::vector<std::vector<bool>> gone(g.size());  // of the copies
   // From the last copy on, so that a copy into something that is itself copied finds the final place.
-  for (vertex v = g.size(); v-- > 0;)
-    for (const auto& copy : detail::row_copies(g, v, reads)) {
+  for (vertex v = g.size(); v-- > 0;) {
+    copies[v] = detail::row_copies(g, v);
+    for (const auto& copy : copies[v]) {
+      const auto& from = g.values()[copy.from];
       const auto& writers = g.writers(copy.from);
-      if (writers.empty() || !std::all_of(writers.begin(), writers.end(), [&](vertex w) { return detail::writes_among_others(g.at(w), copy.from); })) continue;
-      now[copy.from] = {now[copy.to].value, now[copy.to].channel + copy.channel};
-      gone[v].push_back(copy.access);
+      const bool needless = from.from == origin::computed && from.result < 0 && reads[copy.from] == 1 && !writers.empty() &&
+                            std::all_of(writers.begin(), writers.end(), [&](vertex w) { return detail::writes_among_others(g.at(w), copy.from); });
+      gone[v].push_back(needless);
+      if (needless) now[copy.from] = {now[copy.to].value, now[copy.to].channel + copy.channel};
     }
+  }
 
   compute_graph result;
   result.name = g.name, result.inputs = g.inputs, result.outputs = g.outputs;
   for (const auto& v : g.values()) result.add_value(v);
   for (vertex v = 0; v < g.size(); ++v) {
     compute c = g.at(v);
-    if (!gone[v].empty()) {
-      const auto needless = [&](const item& i) {
-        bool found = false;
-        const std::vector<item> one{i};
-        detail::for_each_statement(one, [&](const statement& s) {
-          for (const auto a : gone[v]) found = found || detail::mentions(s, a);
-        });
-        return found;
-      };
-      std::erase_if(c.body, needless);
+    if (std::find(gone[v].begin(), gone[v].end(), true) != gone[v].end()) {
+      detail::keep_copies(c, copies[v], gone[v]);
       if (c.body.empty()) continue;
-      std::vector<std::uint32_t> number(c.accesses.size(), 0);
-      std::vector<access> kept;
-      for (std::uint32_t a = 0; a < c.accesses.size(); ++a) {
-        number[a] = static_cast<std::uint32_t>(kept.size());
-        if (std::find(gone[v].begin(), gone[v].end(), a) == gone[v].end()) kept.push_back(c.accesses[a]);
-      }
-      c.accesses = std::move(kept);
-      detail::for_each_statement(c.body, [&](statement& s) {
-        for (auto* o : {&s.d, &s.a, &s.b})
-          if (o->what == operand::kind::value) o->index = number[o->index];
-      });
     }
     for (std::uint32_t a = 0; a < c.accesses.size(); ++a) {
       const auto [value, channel] = now[c.accesses[a].value];

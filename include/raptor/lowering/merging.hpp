@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -109,8 +110,10 @@ class touching {
 ///
 /// The merged compute stands where the consumer stood, so that its other operands exist; it is legal because nobody else
 /// waits for the producer's result. Guarantees: same values computed; vertex order stays topological.
+/// `most_reads`: what reads more values that are computed than this does not join a compute with weights: it has much to wait for, and the core that
+/// holds the weights does not do it.
 /// Cost: O(accesses), times the accesses of other boxes of the same value. Deterministic.
-[[nodiscard]] inline compute_graph merge_trivial(const compute_graph& g) {
+[[nodiscard]] inline compute_graph merge_trivial(const compute_graph& g, std::int64_t most_reads = std::numeric_limits<std::int64_t>::max()) {
   const std::size_t count = g.size();
   std::vector<compute> computes;
   // What each compute writes that may still be somebody else's business. What only the compute itself reads stays its own.
@@ -128,12 +131,13 @@ class touching {
   std::vector<bool> gone(count, false);
   for (vertex v = 0; v < count; ++v) {
     if (!g.at(v).groups.empty()) continue;
+    const auto reads = std::count_if(g.at(v).accesses.begin(), g.at(v).accesses.end(), [&](const access& a) { return a.mode == access_mode::read && g.values()[a.value].from == origin::computed; });
     for (const auto& read : g.at(v).accesses) {
       if (read.mode != access_mode::read || g.values()[read.value].result >= 0) continue;
       const auto writer = touching.writers_of(read), reader = touching.readers_of(read);
       if (writer.computes != 1 || reader.computes != 1 || reader.accesses != 1) continue;
       const auto p = writer.vertex;
-      if (p == v || computes[p].lanes != g.at(v).lanes) continue;
+      if (p == v || computes[p].lanes != g.at(v).lanes || (reads > most_reads && !computes[p].groups.empty())) continue;
       // The producer's results other than this one must be its own business too, since it moves behind others.
       bool exact = false, alone = true;
       for (auto at = open[p].begin(); alone && at != open[p].end();) {

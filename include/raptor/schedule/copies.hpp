@@ -108,10 +108,10 @@ template <target::chip_target Target>
 }
 
 /// Replication policy: several candidates, for the evaluator to choose from: the bottleneck's, those of the square-root rule for layers that run one
-/// after another (BOUNDS, "Replication"), and some in between; one copy of everything where the longest share is then at most `alone` times as long.
+/// after another (BOUNDS, "Replication"), and some in between, those first that win most often; one copy of everything where the longest share is then at most `alone` times as long.
 struct replication_portfolio {
   double alone = 3;
-  std::vector<bottleneck_replication> candidates{{}, {.occupancy = 0.85}, {.occupancy = 0.7}, {.power = 1.5}, {.power = 2}, {.price = 0.25}, {.power = 1.5, .price = 0.5}, {.power = 2, .price = 1}};
+  std::vector<bottleneck_replication> candidates{{}, {.price = 0.25}, {.power = 1.5, .price = 0.5}, {.occupancy = 0.85}, {.power = 1.5}, {.power = 2, .price = 1}, {.power = 2}, {.occupancy = 0.7}};
 
   template <target::chip_target Target>
   [[nodiscard]] std::vector<std::vector<std::int64_t>> operator()(const Target& t, const lowering::compute_graph& g, const tile_graph& tiles) const {

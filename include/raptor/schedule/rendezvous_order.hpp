@@ -49,10 +49,11 @@ struct rendezvous_order {
     std::vector<std::vector<std::uint32_t>> flows_of_channel;
     if (stages_by_memory) flows_of_channel = open_channels(s, flows.flows);
 
+    const auto held = held_channels(g, s);
     std::vector<picoseconds> flow_time, store_time;
     for (const auto& c : s.channels) store_time.push_back(memory_duration(t, g, core_of(c.producer), c.value, c.what, true));
     for (const auto& f : flows.flows)
-      flow_time.push_back(f.channel == no_channel ? transfer_duration(t, g, core_of(f.producer), f) : memory_duration(t, g, f.core, f.value, f.what, false));
+      flow_time.push_back(f.channel == no_channel ? transfer_duration(t, g, core_of(f.producer), f, held) : memory_duration(t, g, f.core, f.value, f.what, false));
     std::vector<std::vector<schedule_atom>> parts(count);
     std::vector<picoseconds> work(count, 0);
     std::vector<std::vector<std::uint32_t>> stops;
@@ -389,15 +390,31 @@ struct rendezvous_order {
  private:
   using schedule_atom = raptor::schedule::atom;
 
-  /// Messages of a flow, one a fragment, and what packing and unpacking them takes where only some channels of a row travel.
+  /// By core and value: the channels that the core's buffers of image rows hold.
+  using channel_ranges = std::map<std::pair<std::uint32_t, std::uint32_t>, interval>;
+  static channel_ranges held_channels(const lowering::compute_graph& g, const schedule& s) {
+    channel_ranges held;
+    for (std::uint32_t i = 0; i < s.graph.tiles.size(); ++i)
+      for (const auto& a : g.at(s.graph.tiles[i].compute).accesses) {
+        const auto& v = g.values()[a.value];
+        if (v.layout != layout::physical::nhwc_row_strip || v.from != lowering::origin::computed) continue;
+        const auto value = [&](const affine& x) { return x.evaluate([&](symbol y) { return detail::lane_value(y, s.graph.tiles[i].lanes); }); };
+        auto& own = held[{s.place[i].core, a.value}];
+        own = hull(own, intersect({value(a.low[1]), value(a.high[1])}, {0, v.sizes[1]}));
+      }
+    return held;
+  }
+
+  /// Messages of a flow, one a fragment, and what packing and unpacking takes a side that holds other channels of the rows as well.
   template <target::chip_target Target>
-  static picoseconds transfer_duration(const Target& t, const lowering::compute_graph& g, std::uint32_t from, const flow& f) {
+  static picoseconds transfer_duration(const Target& t, const lowering::compute_graph& g, std::uint32_t from, const flow& f, const channel_ranges& held) {
     const auto& v = g.values()[f.value];
     const auto parts = layout::fragments(f.what, v.sizes, v.layout);
     picoseconds sum = 0;
     for (const auto& [number, part] : parts) sum += t.transfer_time(from, f.core, element_count(part));
-    if (v.layout == layout::physical::nhwc_row_strip && f.what[1].size() < v.sizes[1])
-      sum += static_cast<picoseconds>(parts.size()) * f.what[3].size() * t.time(isa::opcode::lmv, f.what[1].size());
+    if (v.layout == layout::physical::nhwc_row_strip && f.what[3].size() > 1)
+      for (const auto core : {from, f.core})
+        if (held.at({core, f.value}) != f.what[1]) sum += static_cast<picoseconds>(parts.size()) * f.what[3].size() * t.time(isa::opcode::lmv, f.what[1].size());
     return std::max<picoseconds>(1, sum);
   }
 
