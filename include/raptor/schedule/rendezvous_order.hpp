@@ -25,8 +25,10 @@ namespace raptor::schedule {
 /// A tile begins before everything that it reads is there, where what comes first in its body needs only what is there and the tiles that
 /// make the rest have begun: partial sums and residuals meet products that are done. Such waits end, because tiles wait for begun ones only.
 ///
+/// What a compute needs once on a core (schedule/setup.hpp) is done there when nothing more urgent can be, at the latest before its first tile.
+///
 /// What goes from stage to stage can go through global memory instead: then the sender stores it once, and each receiver loads its part when it
-/// has time; the one port of the global memory is a resource of its own.
+/// has time; the one port of the global memory is a resource of its own, for inputs and constants too.
 ///
 /// For streams of inputs the simulation goes on for some rounds: a core begins the next input when it has done everything of the one before.
 ///
