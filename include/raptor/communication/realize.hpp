@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>

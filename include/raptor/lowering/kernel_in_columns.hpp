@@ -282,8 +282,8 @@ class column_lowering {
     const auto& node = c.model.at(v);
     weights_ = c.model.at(node.inputs[1]).data;
     if (node.inputs.size() > 2 && node.inputs[2].valid()) bias_ = c.model.at(node.inputs[2]).data;
-    // One kernel row whose input rows all exist, in one stretch: products add to the output row itself.
     once_ = reached_once(s_);
+    // One kernel row whose input rows all exist, in one stretch: products add to the output row itself.
     direct_ = s_.kernel_h == 1 && s_.pad_top == 0 && (s_.out_height - 1) * s_.stride_h < s_.height && alone() && cuts() == 1;
     partial_.assign(static_cast<std::size_t>(s_.kernel_h), std::vector<std::uint32_t>(segments_.size() * cuts(), 0));
     rows_of_phase_.assign(static_cast<std::size_t>(s_.stride_h), 0);
@@ -356,11 +356,9 @@ class column_lowering {
     const auto at_out = [&](std::size_t t, const affine& ow) { return direct_ ? k.at(out[t], {n, m0_, row, ow}) : k.at(out[t], {n, 0, row, ow - out0}); };
     std::optional<operand> bias;
     if (direct_ && bias_) bias = k.in(repeated_row(c_, k, name_ + ".bias", bias_, {m0_, m0_ + outputs_}, once_ ? widest_run() : width));
-    if (once_) {
-    } else if (bias) {
-      k.copy(at_out(0, out0), *bias, width * outputs_);
-    } else {
-      for (std::size_t t = 0; t < taps.size(); ++t) k.fill(at_out(t, out0), 0, width * outputs_);
+    for (std::size_t t = 0; !once_ && t < taps.size(); ++t) {  // what products add to; a bias only where there is one kernel row
+      if (bias) k.copy(at_out(t, out0), *bias, width * outputs_);
+      else k.fill(at_out(t, out0), 0, width * outputs_);
     }
 
     const auto taps_count = static_cast<std::int64_t>(taps.size());
