@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -149,10 +151,18 @@ class context {
   [[nodiscard]] std::uint32_t intermediate(std::string name, shape sizes, layout::physical layout = layout::physical::dense) {
     return out.add_value({std::move(name), std::move(sizes), layout, origin::computed, {}});
   }
-  /// A constant made by a lowering (a bias for packed windows, a divisor …); loaded by the cores that read it.
+  /// A constant made by a lowering (a bias for packed windows, a divisor …); loaded by the cores that read it. Equal ones are one value, which a
+  /// core loads once: the first name stays.
   [[nodiscard]] std::uint32_t constant(std::string name, shape sizes, std::vector<float> elements) {
-    auto data = std::make_shared<const model::constant>(model::constant{std::move(elements)});
-    return out.add_value({std::move(name), std::move(sizes), layout::physical::dense, origin::constant, std::move(data)});
+    std::vector<std::uint32_t> bits;
+    bits.reserve(elements.size());
+    for (const float x : elements) bits.push_back(std::bit_cast<std::uint32_t>(x));
+    const auto [known, fresh] = constants_.try_emplace({sizes, std::move(bits)}, 0);
+    if (fresh) {
+      auto data = std::make_shared<const model::constant>(model::constant{std::move(elements)});
+      known->second = out.add_value({std::move(name), std::move(sizes), layout::physical::dense, origin::constant, std::move(data)});
+    }
+    return known->second;
   }
 
   /// A number for computes that share their weights (compute::family).
@@ -201,6 +211,7 @@ class context {
   product_energy energy_;
   std::map<std::pair<model::tensor_id, layout::physical>, std::uint32_t> values_;
   std::map<std::pair<matrix_key, std::size_t>, std::int64_t> matrices_;
+  std::map<std::pair<shape, std::vector<std::uint32_t>>, std::uint32_t> constants_;  // by sizes and bits
   std::int64_t families_ = 0;
 };
 

@@ -149,6 +149,7 @@ struct rendezvous_order {
     struct core_state {
       std::vector<bool> prepared;             // setups of this round that are done
       std::size_t next_setup = 0;             // those before it are
+      std::set<std::uint32_t> held;           // constants that are there in this round
       std::vector<global_read> reading;       // loads to do before what the core does takes `then`; the next one last
       picoseconds then = 0;
       std::set<entry> ready;                  // tiles that may start or go on
@@ -192,7 +193,7 @@ struct rendezvous_order {
     };
     const auto done_on = [&](std::uint32_t c) {
       if (--cores[c].left > 0 || cores[c].round == last_round) return;
-      ++cores[c].round, cores[c].left = tasks[c];
+      ++cores[c].round, cores[c].left = tasks[c], cores[c].held.clear();
       cores[c].prepared.assign(setups[c].size(), false), cores[c].next_setup = 0;
       for (std::uint32_t k = 0; k < cores.size(); ++k) woken.push_back(k);  // some may have waited for that
     };
@@ -238,13 +239,17 @@ struct rendezvous_order {
       core.prepared[k] = true;
       const auto& own = setups[c][k];
       if (own.empty()) return;
-      core.reading.insert(core.reading.end(), own.reads.begin(), own.reads.end());
+      std::vector<global_read> loads;
+      for (const auto& r : own.reads)
+        if (!core.held.contains(r.value)) loads.push_back(r);
+      for (const auto& r : loads) core.held.insert(r.value);
+      core.reading.insert(core.reading.end(), loads.begin(), loads.end());
       core.then += own.time;
       if (!last) return;
       step x;
       x.what = step::kind::prepare, x.index = own.tile;
       s.steps.push_back(x);
-      s.durations.push_back(total(own.reads) + own.time);
+      s.durations.push_back(total(loads) + own.time);
     };
     const auto start_setup = [&](std::uint32_t c, std::size_t k, picoseconds now) {
       add_setup(c, k, cores[c].round == last_round);

@@ -15,17 +15,18 @@ namespace raptor::schedule {
 /// One load from global memory: the time that it takes the memory's one port, and all the rest of it.
 struct global_read {
   picoseconds port = 0, rest = 0;
+  std::uint32_t value = 0;  ///< what it reads
 };
 
-/// A load of `elements` by a core. The port's share is what the target says of it, else everything.
+/// A load of `elements` of a value by a core. The port's share is what the target says of it, else everything.
 template <target::chip_target Target>
-[[nodiscard]] global_read read_of(const Target& t, std::size_t core, std::int64_t elements) {
+[[nodiscard]] global_read read_of(const Target& t, std::size_t core, std::int64_t elements, std::uint32_t value) {
   const picoseconds all = t.global_time(core, elements, false);
   if constexpr (requires { { t.global_port_time(elements, false) } -> std::convertible_to<picoseconds>; }) {
     const picoseconds port = std::min<picoseconds>(all, t.global_port_time(elements, false));
-    return {port, all - port};
+    return {port, all - port, value};
   } else {
-    return {all, 0};
+    return {all, 0, value};
   }
 }
 
@@ -46,14 +47,14 @@ template <target::chip_target Target>
         run = checked::multiply(run, extent.size());
         if (extent.size() != v.sizes[static_cast<std::size_t>(d)]) break;
       }
-      const auto one = read_of(t, core, run);
+      const auto one = read_of(t, core, run, a.value);
       reads.insert(reads.end(), static_cast<std::size_t>(element_count(part) / run), one);
     }
   }
   return reads;
 }
 
-/// What a compute needs once on a core: constants, then the prologue of its kernel.
+/// What a compute needs once on a core: constants, unless another one has loaded them, then the prologue of its kernel.
 struct setup {
   std::uint32_t compute = 0, tile = 0;  ///< the first tile of the compute there
   std::vector<global_read> reads;
