@@ -162,7 +162,9 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     if (streams(options)) paces = {0.0};
     else if (options.effort > 0) paces.push_back(0.05);
     if (!streams(options) && options.effort > 1) paces.insert(paces.end(), {0.0, 0.2});
-    const auto policies = default_policies() | with<replication_slot>(copies) | with<placement_slot>(schedule::spread_placement{.same = v.crowding}) |
+    schedule::spread_placement placement{.same = v.crowding};
+    if (streams(options)) placement.remote = 1, placement.crowd = 0.03;
+    const auto policies = default_policies() | with<replication_slot>(copies) | with<placement_slot>(placement) |
                           with<order_slot>(schedule::paced_order{order, paces}) |
                           with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
                           with<sync_slot>(by_use{streams(options), options.synchronization, options.restart}) |

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "raptor/schedule/copies.hpp"
+#include "raptor/schedule/load_over_time.hpp"
 #include "raptor/schedule/near_cores.hpp"
 #include "raptor/schedule/packing.hpp"
 #include "raptor/schedule/producer_writes.hpp"
@@ -18,17 +19,19 @@
 
 namespace raptor::schedule {
 
-/// Placement policy for pinned weights: copies go where the cores are least loaded at that depth of the network; tiles of a compute are dealt to
-/// its copies; tiles without weights go to where most of their input is, unless that core does much already. Load is work and transfers.
-/// Cores that send each other much lie close together.
+/// Placement policy for pinned weights: copies go where the cores are least loaded when these weights are in use; tiles of a compute are dealt to
+/// its copies; tiles without weights go to where most of their input is, unless that core does much at that time already. Load is work and
+/// transfers, at the times that load_over_time.hpp expects. Cores that send each other much lie close together.
 ///
 /// Requires: `copies` between 1 and the number of tiles of each compute that has any. Copies that find no room are left out, the first
 /// ones are packed. Errors: capacity, with needed and available crossbars. Cost: O(copies × cores + dependencies). Deterministic.
 struct spread_placement {
   bool bands = false;   ///< neighbouring tiles go to one copy; else they are dealt in turn
   std::vector<double> bounds{1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.5, 1000.0};  ///< of a core's load, as multiples of the mean
-  double remote = 0.8;  ///< what load far away in the network counts, where load at the same depth counts 1
-  double crowd = 0.03;  ///< time of waiting that a tile without weights expects for each unit of its core's load
+  std::size_t periods = 32;  ///< of the run, see load_over_time.hpp
+  double remote = 0.1;  ///< what load far away in time counts, where load in the same period counts 1; 1: all load is alike, as for streams of inputs
+  double fading = 0.6;  ///< how fast load counts less from period to period
+  double crowd = 0.1;   ///< time of waiting that a tile without weights expects for each unit of its core's load then
   double same = 0.1;    ///< and for each unit of what its core does of the same operator without weights
 
   template <target::chip_target Target>
@@ -42,21 +45,30 @@ struct spread_placement {
     std::vector<std::int64_t> size(g.size());
     std::vector<picoseconds> work(g.size(), 0);  // of the family, at its head
     std::vector<std::size_t> tiles_of(g.size(), 0);  // of the family, at its head
-    std::vector<std::size_t> depth(g.size(), 0);
-    std::size_t depths = 1;
     const auto moving = transfer_load(t, g, s.graph);
     for (lowering::vertex v = 0; v < g.size(); ++v) {
       size[v] = crossbars_of(g.at(v), chip), work[head[v]] += work_of(t, g.at(v), s.graph, v) + moving[v];
       tiles_of[head[v]] += s.graph.of_compute[v].size();
-      for (const auto [e, end] = boost::in_edges(v, g.structure()); const auto edge : boost::make_iterator_range(e, end)) {
-        const auto p = boost::source(edge, g.structure());
-        depth[v] = std::max(depth[v], depth[p] + (size[p] > 0 ? 1 : 0));
-      }
-      depths = std::max(depths, depth[v] + 1);
     }
+    const auto load_of_tile = [&](std::uint32_t tile) {
+      const auto v = tiles[tile].compute;
+      return static_cast<double>(tile_time(t, g.at(v), tiles[tile].lanes)) + static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
+    };
+    // When tiles are done, and of each family with weights how its load is seen from each period, and from which one its cores are looked at.
+    const auto when = expected_periods(s.graph, copies, size, periods, load_of_tile);
+    std::vector<load_profile> single, profile(g.size(), load_profile(periods, remote, fading));
+    for (std::size_t p = 0; p < periods; ++p) single.emplace_back(periods, remote, fading).add(p, 1);
+    std::vector<std::size_t> centre(g.size(), 0);
+    for (lowering::vertex v = 0; v < g.size(); ++v)
+      for (const auto i : s.graph.of_compute[v]) {
+        profile[head[v]].add(when[i], 1 / static_cast<double>(tiles_of[head[v]]));
+        centre[head[v]] += when[i];
+      }
+    for (lowering::vertex v = 0; v < g.size(); ++v)
+      if (tiles_of[v] > 0) centre[v] /= tiles_of[v];
 
-    // Load of each core at each depth, every family's work divided by its copies, and what it amounts to seen from each depth.
-    std::vector<std::vector<double>> load(cores, std::vector<double>(depths, 0)), busy = load;
+    // Load of each core, every family's work divided by its copies.
+    load_over_time load(cores, periods);
     std::vector<std::int64_t> room(cores, chip.crossbars_per_core);
     std::vector<std::vector<std::uint32_t>> at(g.size());  // cores of each family's copies
     std::vector<std::uint32_t> holds(cores, 0);            // the family that was placed last, plus one
@@ -66,15 +78,12 @@ struct spread_placement {
       at[v].push_back(static_cast<std::uint32_t>(core));
       holds[core] = static_cast<std::uint32_t>(v) + 1;
       room[core] -= size[v];
-      load[core][depth[v]] += share(v);
-      for (std::size_t d = 0; d < depths; ++d)
-        busy[core][d] += share(v) * (remote + (1 - remote) / (1.0 + static_cast<double>(d > depth[v] ? d - depth[v] : depth[v] - d)));
+      load.add(core, profile[v], share(v));
     };
     const auto clear = [&] {
       room.assign(cores, chip.crossbars_per_core);
       holds.assign(cores, 0);
-      for (auto* both : {&load, &busy})
-        for (auto& l : *both) std::fill(l.begin(), l.end(), 0.0);
+      load.clear();
       for (auto& list : at) list.clear();
     };
     // Of the cores with room whose load stays within the bound the fullest or the least loaded one. The copies of one family are placed one
@@ -84,7 +93,7 @@ struct spread_placement {
       std::pair<double, double> least;
       for (std::size_t c = 0; c < cores; ++c) {
         if (room[c] < size[v] || holds[c] == v + 1) continue;
-        const double now = busy[c][depth[v]];
+        const double now = load.at(c, centre[v]);
         if (now > 0 && now + share(v) > bound) continue;
         const auto space = static_cast<double>(room[c]);
         const std::pair cost = fullest ? std::pair{space, now} : std::pair{now, space};
@@ -147,8 +156,6 @@ struct spread_placement {
       break;
     }
 
-    std::vector<double> total(cores, 0);  // load of each core
-    for (std::size_t c = 0; c < cores; ++c) total[c] = std::accumulate(load[c].begin(), load[c].end(), 0.0);
     // Tiles of a family in turn: the first one of each compute, then the second ones; in bands: each compute for itself.
     std::vector<std::vector<std::pair<std::size_t, std::uint32_t>>> turns(g.size());
     for (lowering::vertex v = 0; v < g.size(); ++v)
@@ -161,28 +168,30 @@ struct spread_placement {
         s.place[tile].core = at[v][bands ? i * count / s.graph.of_compute[tiles[tile].compute].size() : k % count];
       }
     }
-    const auto load_of_tile = [&](std::uint32_t tile) {
-      const auto v = tiles[tile].compute;
-      return static_cast<double>(tile_time(t, g.at(v), tiles[tile].lanes)) + static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
-    };
     // Tiles without weights, in topological order of the computes.
     std::map<std::uint32_t, std::vector<double>> of_operator;  // load of each core by node of the model
+    std::vector<double> then(cores, 0);                        // load of each core when a tile is done
+    const auto put_tile = [&](std::uint32_t tile, std::size_t core) {
+      s.place[tile].core = static_cast<std::uint32_t>(core);
+      load.add(core, single[when[tile]], load_of_tile(tile));
+    };
     for (lowering::vertex v = 0; v < g.size(); ++v) {
       if (size[v] > 0 || s.graph.of_compute[v].empty()) continue;
       auto& own = of_operator.try_emplace(g.at(v).node, cores, 0.0).first->second;
       for (const auto tile : s.graph.of_compute[v]) {
-        const auto core = near(t, g, s, tile, total, own);
-        const auto more = load_of_tile(tile);
-        s.place[tile].core = core;
-        total[core] += more, own[core] += more;
+        for (std::size_t c = 0; c < cores; ++c) then[c] = load.at(c, when[tile]);
+        const auto core = near(t, g, s, tile, then, own);
+        put_tile(tile, core);
+        own[core] += load_of_tile(tile);
       }
     }
     // Tiles that nobody feeds go to the least loaded cores: what they bring is needed first, when their consumers are busy with it.
     for (std::uint32_t i = 0; i < tiles.size(); ++i) {
       if (!s.graph.producers[i].empty() || size[tiles[i].compute] != 0) continue;
-      const auto least = std::min_element(total.begin(), total.end());
-      s.place[i].core = static_cast<std::uint32_t>(least - total.begin());
-      *least += load_of_tile(i);
+      std::size_t least = 0;
+      for (std::size_t c = 1; c < cores; ++c)
+        if (load.at(c, when[i]) < load.at(least, when[i])) least = c;
+      put_tile(i, least);
     }
     bring_together(t, g, s);
     // Copies are numbered per compute, by core.
@@ -198,7 +207,7 @@ struct spread_placement {
  private:
   /// The producer's core, or one of the least loaded ones, to which moving everything else costs least, its load included.
   template <target::chip_target Target>
-  [[nodiscard]] std::uint32_t near(const Target& t, const lowering::compute_graph& g, const schedule& s, std::uint32_t tile, const std::vector<double>& total,
+  [[nodiscard]] std::uint32_t near(const Target& t, const lowering::compute_graph& g, const schedule& s, std::uint32_t tile, const std::vector<double>& load,
                                    const std::vector<double>& own_operator) const {
     const auto& own = s.graph.tiles[tile];
     const producer_writes written(g, s.graph, tile);
@@ -215,7 +224,7 @@ struct spread_placement {
     for (const auto& [core, n] : sources) candidates.push_back(core);
     // And the least loaded cores, for tiles that take long.
     std::vector<std::pair<double, std::uint32_t>> idle;
-    for (std::uint32_t c = 0; c < total.size(); ++c) idle.emplace_back(total[c], c);
+    for (std::uint32_t c = 0; c < load.size(); ++c) idle.emplace_back(load[c], c);
     const auto few = std::min<std::size_t>(idle.size(), 8);
     std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(few), idle.end());
     for (std::size_t k = 0; k < few; ++k) candidates.push_back(idle[k].second);
@@ -224,7 +233,7 @@ struct spread_placement {
     std::uint32_t best = 0;
     double least = std::numeric_limits<double>::max();
     for (const auto c : candidates) {
-      double cost = crowd * total[c] + same * own_operator[c];
+      double cost = crowd * load[c] + same * own_operator[c];
       for (const auto& [core, n] : sources)
         if (core != c) cost += static_cast<double>(t.transfer_time(core, c, n));
       if (cost < least) best = c, least = cost;
