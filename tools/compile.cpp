@@ -154,7 +154,7 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     schedule::replication_portfolio copies;
     if (options.effort == 0) copies.candidates.resize(1);
     else if (streams(options) && options.effort < 2) copies.candidates = {{}, {.occupancy = 0.85}, {.occupancy = 0.7}};
-    else if (options.effort < 2) copies.candidates.resize(5);
+    else if (options.effort < 2) copies.candidates.resize(4);
     schedule::rendezvous_order order;
     order.stages_by_memory = v.by_memory;
     if (streams(options)) order.rounds = 3;
@@ -164,6 +164,7 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
     if (!streams(options) && options.effort > 1) paces.insert(paces.end(), {0.0, 0.2});
     schedule::spread_placement placement{.same = v.crowding};
     if (streams(options)) placement.remote = 1, placement.crowd = 0.03;
+    else placement.refinements = options.effort;
     const auto policies = default_policies() | with<replication_slot>(copies) | with<placement_slot>(placement) |
                           with<order_slot>(schedule::paced_order{order, paces}) |
                           with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |

@@ -177,6 +177,14 @@ class basic_compiler {
       choices.assign(1, std::vector<std::int64_t>(g.size(), 1));
       found = schedule::keep_best(choices, make, policy<evaluator_slot>());
     }
+    if constexpr (requires { policy<placement_slot>().refinements; }) {
+      auto last = found->first;
+      for (int round = 0; round < policy<placement_slot>().refinements; ++round) {
+        schedule::place_stages(policy<placement_slot>(), target_, g, staged.plan, choices[found->second], last);
+        policy<order_slot>()(target_, g, last);
+        if (policy<evaluator_slot>()(std::as_const(last)) < policy<evaluator_slot>()(std::as_const(found->first))) found->first = last;
+      }
+    }
     if constexpr (requires { policy<order_slot>().improve(target_, g, found->first, policy<evaluator_slot>()); })
       policy<order_slot>().improve(target_, g, found->first, policy<evaluator_slot>());
     return {std::move(found->first), std::move(choices[found->second])};

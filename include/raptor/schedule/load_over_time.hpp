@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "raptor/schedule/tiles.hpp"
+#include "raptor/schedule/schedule.hpp"
 
 /// What cores have to do, and when: the run is cut into equal periods, and load that falls into other periods counts less the further away it is.
 namespace raptor::schedule {
@@ -34,6 +34,14 @@ template <class Time>
   std::vector<std::size_t> result(graph.tiles.size(), 0);
   for (std::size_t i = 0; end > 0 && i < result.size(); ++i)
     result[i] = std::min(periods - 1, static_cast<std::size_t>(middle[i] / end * static_cast<double>(periods)));
+  return result;
+}
+
+/// The period of each tile in a schedule.
+[[nodiscard]] inline std::vector<std::size_t> scheduled_periods(const std::vector<placed>& place, picoseconds end, std::size_t periods) {
+  std::vector<std::size_t> result;
+  for (const auto& p : place)
+    result.push_back(std::min(periods - 1, static_cast<std::size_t>(static_cast<double>(p.start + p.finish) / 2 / static_cast<double>(end) * static_cast<double>(periods))));
   return result;
 }
 

@@ -21,7 +21,8 @@ namespace raptor::schedule {
 
 /// Placement policy for pinned weights: copies go where the cores are least loaded when these weights are in use; tiles of a compute are dealt to
 /// its copies; tiles without weights go to where most of their input is, unless that core does much at that time already. Load is work and
-/// transfers, at the times that load_over_time.hpp expects. Cores that send each other much lie close together.
+/// transfers, at the times that the schedule has where it was ordered before, else at those that load_over_time.hpp expects. Cores that send each
+/// other much lie close together.
 ///
 /// Requires: `copies` between 1 and the number of tiles of each compute that has any. Copies that find no room are left out, the first
 /// ones are packed. Errors: capacity, with needed and available crossbars. Cost: O(copies × cores + dependencies). Deterministic.
@@ -33,13 +34,14 @@ struct spread_placement {
   double fading = 0.6;  ///< how fast load counts less from period to period
   double crowd = 0.1;   ///< time of waiting that a tile without weights expects for each unit of its core's load then
   double same = 0.1;    ///< and for each unit of what its core does of the same operator without weights
+  int refinements = 0;  ///< how often the best schedule is made again from its own times
 
   template <target::chip_target Target>
   void operator()(const Target& t, const lowering::compute_graph& g, const std::vector<std::int64_t>& copies, schedule& s) const {
     const auto& tiles = s.graph.tiles;
     const program::geometry chip = t.chip();
     const auto cores = static_cast<std::size_t>(chip.core_count);
-    s.place.assign(tiles.size(), {});
+    const auto before = std::exchange(s.place, std::vector<placed>(tiles.size()));
 
     const auto head = family_heads(g);
     std::vector<std::int64_t> size(g.size());
@@ -55,7 +57,7 @@ struct spread_placement {
       return static_cast<double>(tile_time(t, g.at(v), tiles[tile].lanes)) + static_cast<double>(moving[v]) / static_cast<double>(s.graph.of_compute[v].size());
     };
     // When tiles are done, and of each family with weights how its load is seen from each period, and from which one its cores are looked at.
-    const auto when = expected_periods(s.graph, copies, size, periods, load_of_tile);
+    const auto when = s.predicted > 0 ? scheduled_periods(before, s.predicted, periods) : expected_periods(s.graph, copies, size, periods, load_of_tile);
     std::vector<load_profile> single, profile(g.size(), load_profile(periods, remote, fading));
     for (std::size_t p = 0; p < periods; ++p) single.emplace_back(periods, remote, fading).add(p, 1);
     std::vector<std::size_t> centre(g.size(), 0);
@@ -185,7 +187,8 @@ struct spread_placement {
         own[core] += load_of_tile(tile);
       }
     }
-    // Tiles that nobody feeds go to the least loaded cores: what they bring is needed first, when their consumers are busy with it.
+    // Tiles that nobody feeds go to the least loaded cores: what they bring is needed first, when their consumers are busy with it. They were placed
+    // with the others as well, which so leave them room.
     for (std::uint32_t i = 0; i < tiles.size(); ++i) {
       if (!s.graph.producers[i].empty() || size[tiles[i].compute] != 0) continue;
       std::size_t least = 0;
