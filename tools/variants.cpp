@@ -16,12 +16,12 @@ std::vector<variant> variants_of(const compile_options& options) {
         for (const std::int64_t tile_time : {9'000'000, 12'000'000}) list.push_back({.crossbar_weight = weight, .tile_time = tile_time});
   } else {
     constexpr variant all[] = {
-        {.crossbar_weight = 0.1, .tile_time = 16'000'000, .late_tiles = 0.25, .crowding = 0.2, .part_share = 0.5, .join_reads = 1},
+        {.crossbar_weight = 0.1, .tile_time = 16'000'000, .late_tiles = 0.25, .crowding = 0.2, .part_share = 0.5, .join_reads = 1, .energy = 4},
         {.crossbar_weight = 0.1, .tile_time = 12'000'000, .crowding = 0.2, .part_share = 0.3, .join_reads = 1},
-        {.late_tiles = 0.25, .crowding = 0.2, .part_share = 0.75},
-        {.crossbar_weight = 1, .tile_time = 12'000'000, .crowding = 0, .part_share = 0.3},
-        {.crossbar_weight = 2, .tile_time = 10'000'000, .crowding = 0, .part_share = 0.6, .join_reads = 1},
-        {.crossbar_weight = 0.1, .crowding = 0.2, .part_share = 0.3, .join_reads = 1},
+        {.late_tiles = 0.25, .crowding = 0.2, .part_share = 0.75, .energy = 4},
+        {.crossbar_weight = 1, .tile_time = 12'000'000, .crowding = 0, .part_share = 0.3, .energy = 4},
+        {.crossbar_weight = 2, .tile_time = 10'000'000, .crowding = 0, .part_share = 0.6, .join_reads = 1, .energy = 4},
+        {.crossbar_weight = 0.1, .crowding = 0.2, .part_share = 0.3, .join_reads = 1, .energy = 4},
     };
     if (options.effort == 0) list.push_back(variant::of(options.lowering));
     else list.assign(std::begin(all), std::end(all));
@@ -30,7 +30,7 @@ std::vector<variant> variants_of(const compile_options& options) {
   if (options.goal == objective::energy)
     for (std::size_t i = 0, count = list.size(); i < count; ++i) {
       list.push_back(list[i]);
-      list.back().energy = 4;
+      list.back().energy *= 4;
     }
   // Memory is the better way for few stages only; where their number is open, it is tried at higher efforts.
   if (streams(options)) {
