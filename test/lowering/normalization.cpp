@@ -47,3 +47,15 @@ TEST_CASE("batch normalization with constant parameters") {
   }
   CHECK_THROWS_AS(static_cast<void>(one_node(model::batch_normalization{}, {given({1, 2, 2}), given({2}), fixed({2}), fixed({2}), fixed({2})}, {1, 2, 2}, dense)), error);
 }
+
+TEST_CASE("equal constants of a lowering are one value") {
+  one_node n(model::lrn{5, 1e-4F, 0.75F, 1}, {given({1, 4, 2, 2})}, {1, 4, 2, 2}, rows);
+  lowering::context c(n.graph, n.plan, n.chip, n.options, [](isa::opcode, std::int64_t) { return 1; }, n.computes);
+  const auto a = c.constant("a", {2}, {1, 0});
+  CHECK(c.constant("b", {2}, {1, 0}) == a);
+  CHECK(n.computes.values()[a].name == "a");
+  CHECK(c.constant("c", {2, 1}, {1, 0}) != a);  // other sizes
+  CHECK(c.constant("d", {2}, {1, -0.0F}) != a);  // other bits
+  const auto nan = std::bit_cast<float>(0x7fc00001U);
+  CHECK(c.constant("e", {1}, {nan}) == c.constant("f", {1}, {nan}));
+}

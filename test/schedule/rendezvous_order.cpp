@@ -250,6 +250,40 @@ TEST_CASE("paces: the first one decides, the others may improve it") {
   CHECK(s.predicted >= *std::max_element(times.begin() + 1, times.end()));
 }
 
+TEST_CASE("a core loads a constant for the first compute that needs it, in every round") {
+  using namespace lowering;
+  compute_graph g;
+  const auto image = [&](const char* name) { return g.add_value({name, {1, 4, 2, 8}, layout::physical::nhwc_row_strip, origin::computed, {}}); };
+  const auto bias = g.add_value({"bias", {8}, layout::physical::dense, origin::constant, numbers(8)});
+  for (const auto* name : {"a", "b"}) {
+    kernel_builder k(name, {1, 2});
+    k.current().most = {1, 1};
+    k.reads(bias, {0}, {8});
+    k.writes(image(name), {0, 0, tile_begin(1), 0}, {1, 4, tile_end(1), 8});
+    const auto t = k.scratch("t", 100, true);
+    k.prologue([&] { k.fill(k.in(t), 0, 90); });
+    k.fill(k.in(t), 0, 90);
+    g.add_compute(k.take());
+  }
+  // Loading 8 elements takes 38 ps, a prologue 100 and each tile 100.
+  for (const int rounds : {1, 3})
+    for (const bool apart : {false, true}) {
+      CAPTURE(rounds);
+      CAPTURE(apart);
+      schedule::schedule s;
+      s.graph = schedule::make_tiles(round_target{}, g, {1, 256});
+      s.place.resize(s.graph.tiles.size());
+      for (std::size_t i = 2; apart && i < 4; ++i) s.place.at(i).core = 1;
+      schedule::rendezvous_order order{1000};
+      order.rounds = rounds;
+      order(round_target{}, g, s);
+      picoseconds prepared = 0;
+      for (std::size_t i = 0; i < s.steps.size(); ++i)
+        if (s.steps[i].what == schedule::step::kind::prepare) prepared += s.durations[i];
+      CHECK(prepared == (apart ? 2 * 138 : 238));
+    }
+}
+
 TEST_CASE("a core sets up each compute once, before its first tile, while it has nothing else to do") {
   using namespace lowering;
   compute_graph g;
