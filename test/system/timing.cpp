@@ -2,6 +2,7 @@
 #include "support.hpp"
 
 #include <iostream>
+#include <limits>
 #include <optional>
 
 #include "../timing/cross_core.hpp"
@@ -17,9 +18,9 @@ namespace timing = sim::timing;
 
 namespace {
 
-/// The 144-core chip of shared/targets, with its network; none, and a line that says so, where the folder is absent.
-std::optional<target::configuration> p144(tools::compile_options& options) {
-  const auto file = std::filesystem::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets" / "p144.json";
+/// A chip of shared/targets, with its network; none, and a line that says so, where the folder is absent.
+std::optional<target::configuration> chip_of(tools::compile_options& options, const char* name) {
+  const auto file = std::filesystem::path(RAPTOR_SOURCE_DIR) / ".." / "shared" / "targets" / name;
   if (!std::filesystem::exists(file)) {
     std::cout << "SKIPPED: the folder shared/targets is absent\n";
     return std::nullopt;
@@ -29,8 +30,35 @@ std::optional<target::configuration> p144(tools::compile_options& options) {
   timing::read_network(hardware, file.parent_path());
   return hardware;
 }
+/// The one of 144 cores.
+std::optional<target::configuration> p144(tools::compile_options& options) { return chip_of(options, "p144.json"); }
 
 }  // namespace
+
+TEST_CASE("whole networks stay within their limits of time and energy") {
+  struct limit {
+    const char *chip, *network;
+    double latency_ms, energy_pj;
+  };
+  constexpr double any = std::numeric_limits<double>::max();
+  for (const auto& most : {limit{"p144.json", "squeezenet1.1", 1.5, 4.2e9}, limit{"p144.json", "resnet18", 3.0, 13.5e9}, limit{"p144.json", "mobilenetv2", 5.0, 10.5e9},
+                           limit{"p144.json", "shufflenet", 3.2, 7.0e9}, limit{"p64.json", "squeezenet1.1", 4.5, any}, limit{"p64.json", "mobilenetv2", 20, any}}) {
+    const std::string chip = most.chip, network = most.network;
+    CAPTURE(chip);
+    CAPTURE(network);
+    tools::compile_options options;
+    const auto hardware = chip_of(options, most.chip);
+    if (!hardware) return;
+    options.element_bits = 8;
+    options.lowering.softmax = lowering::softmax_lowering::standard;
+    const auto image = compile(load_network(most.network, 224), options).image;
+    const auto program = timing::timed_from_emitted(image, timing::emitted_streams(image));
+    const auto result = timing::chip(program, *hardware).run();
+    CHECK(result.latency_ms <= most.latency_ms);
+    CHECK(result.energy_pj <= most.energy_pj);
+    CHECK(result.latency_ms > 0);
+  }
+}
 
 TEST_CASE("time and energy of compiled networks on the 144-core chip") {
   tools::compile_options options;
