@@ -10,6 +10,11 @@
 /// What cores have to do, and when: the run is cut into equal periods, and load that falls into other periods counts less the further away it is.
 namespace raptor::schedule {
 
+/// The period of a time between 0 and `end` > 0.
+[[nodiscard]] inline std::size_t period_of(double time, double end, std::size_t periods) {
+  return std::min(periods - 1, static_cast<std::size_t>(time / end * static_cast<double>(periods)));
+}
+
 /// The period of each tile where nothing but its inputs and the copies of its own compute's weights hold it up: tile k of a compute is done by copy
 /// k modulo their number; tiles without weights never wait for one another. The periods are equal parts of the time that all takes this way.
 ///
@@ -33,7 +38,7 @@ template <class Time>
   }
   std::vector<std::size_t> result(graph.tiles.size(), 0);
   for (std::size_t i = 0; end > 0 && i < result.size(); ++i)
-    result[i] = std::min(periods - 1, static_cast<std::size_t>(middle[i] / end * static_cast<double>(periods)));
+    result[i] = period_of(middle[i], end, periods);
   return result;
 }
 
@@ -41,7 +46,7 @@ template <class Time>
 [[nodiscard]] inline std::vector<std::size_t> scheduled_periods(const std::vector<placed>& place, picoseconds end, std::size_t periods) {
   std::vector<std::size_t> result;
   for (const auto& p : place)
-    result.push_back(std::min(periods - 1, static_cast<std::size_t>(static_cast<double>(p.start + p.finish) / 2 / static_cast<double>(end) * static_cast<double>(periods))));
+    result.push_back(period_of(static_cast<double>(p.start + p.finish) / 2, static_cast<double>(end), periods));
   return result;
 }
 
