@@ -151,23 +151,24 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   };
   // Calls `use` with the compiler of these options.
   const auto with_compiler = [&](const variant& v, const auto& use) {
+    const bool stream = streams(options) && !v.one_input;
     schedule::replication_portfolio copies;
     if (options.effort == 0) copies.candidates.resize(1);
-    else if (streams(options) && options.effort < 2) copies.candidates = {{}, {.occupancy = 0.85}, {.occupancy = 0.7}};
+    else if (stream && options.effort < 2) copies.candidates = {{}, {.occupancy = 0.85}, {.occupancy = 0.7}};
     else if (options.effort < 2) copies.candidates.resize(4);
     schedule::rendezvous_order order;
     order.stages_by_memory = v.by_memory;
-    if (streams(options)) order.rounds = 3;
+    if (stream) order.rounds = 3;
     std::vector<double> paces{0.1};
-    if (streams(options)) paces = {0.0};
+    if (stream) paces = {0.0};
     else if (options.effort > 0) paces.push_back(0.05);
-    if (!streams(options) && options.effort > 1) paces.insert(paces.end(), {0.0, 0.2});
+    if (!stream && options.effort > 1) paces.insert(paces.end(), {0.0, 0.2});
     schedule::spread_placement placement{.same = v.crowding};
-    if (streams(options)) placement.remote = 1, placement.crowd = 0.03;
+    if (stream) placement.remote = 1, placement.crowd = 0.03;
     else placement.refinements = options.effort;
     const auto policies = default_policies() | with<replication_slot>(copies) | with<placement_slot>(placement) |
                           with<order_slot>(schedule::paced_order{order, paces}) |
-                          with<partition_slot>(schedule::pipeline_partition{stage_counts(options, chip.chip().core_count)}) |
+                          with<partition_slot>(schedule::pipeline_partition{v.one_input ? std::vector<std::int64_t>{1} : stage_counts(options, chip.chip().core_count)}) |
                           with<sync_slot>(by_use{streams(options), options.synchronization, options.restart}) |
                           with<evaluator_slot>(by_objective{streams(options), chip.chip().core_count});
     if (options.spatial_planning) return use(basic_compiler(chip, policies, v.lowering(options.lowering)));

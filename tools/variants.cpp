@@ -8,6 +8,26 @@ namespace raptor::tools {
 
 std::vector<variant> variants_of(const compile_options& options) {
   std::vector<variant> list;
+  constexpr variant all[] = {
+      {.crossbar_weight = 0.1, .tile_time = 16'000'000, .late_tiles = 0.25, .crowding = 0.2, .part_share = 0.5, .join_reads = 1, .energy = 4},
+      {.crossbar_weight = 0.1, .tile_time = 12'000'000, .crowding = 0.2, .part_share = 0.3, .join_reads = 1},
+      {.late_tiles = 0.25, .crowding = 0.2, .part_share = 0.75, .energy = 4},
+      {.crossbar_weight = 1, .tile_time = 12'000'000, .crowding = 0, .part_share = 0.3, .energy = 4},
+      {.crossbar_weight = 2, .tile_time = 10'000'000, .crowding = 0, .part_share = 0.6, .join_reads = 1, .energy = 4},
+      {.crossbar_weight = 0.1, .crowding = 0.2, .part_share = 0.3, .join_reads = 1, .energy = 4},
+  };
+  constexpr variant smaller[] = {  // tiles: better where they pay, but each takes two or three times as long to compile
+      {.tile_time = 6'000'000, .late_tiles = 0.5, .part_share = 0.4, .join_reads = 2},
+      {.crossbar_weight = 1, .tile_time = 6'000'000, .late_tiles = 0.25, .part_share = 0.5, .join_reads = 1, .energy = 4},
+      {.tile_time = 8'000'000, .late_tiles = 0.5, .part_share = 0.75, .join_reads = 1},
+  };
+  const auto for_one_input = [&] {
+    std::vector<variant> several;
+    if (options.effort == 0) several.push_back(variant::of(options.lowering));
+    else several.assign(std::begin(all), std::end(all));
+    if (options.effort > 1) several.insert(several.end(), std::begin(smaller), std::end(smaller));
+    return several;
+  };
   if (streams(options)) {  // a schedule of a pipeline takes longer: fewer variants
     list.push_back(options.effort == 0 ? variant::of(options.lowering) : variant{});
     if (options.effort > 0) list.push_back({.crossbar_weight = 0, .crowding = 0.03});
@@ -15,22 +35,7 @@ std::vector<variant> variants_of(const compile_options& options) {
       for (const double weight : {0.0, 0.3, 1.0})
         for (const std::int64_t tile_time : {9'000'000, 12'000'000}) list.push_back({.crossbar_weight = weight, .tile_time = tile_time});
   } else {
-    constexpr variant all[] = {
-        {.crossbar_weight = 0.1, .tile_time = 16'000'000, .late_tiles = 0.25, .crowding = 0.2, .part_share = 0.5, .join_reads = 1, .energy = 4},
-        {.crossbar_weight = 0.1, .tile_time = 12'000'000, .crowding = 0.2, .part_share = 0.3, .join_reads = 1},
-        {.late_tiles = 0.25, .crowding = 0.2, .part_share = 0.75, .energy = 4},
-        {.crossbar_weight = 1, .tile_time = 12'000'000, .crowding = 0, .part_share = 0.3, .energy = 4},
-        {.crossbar_weight = 2, .tile_time = 10'000'000, .crowding = 0, .part_share = 0.6, .join_reads = 1, .energy = 4},
-        {.crossbar_weight = 0.1, .crowding = 0.2, .part_share = 0.3, .join_reads = 1, .energy = 4},
-    };
-    constexpr variant smaller[] = {  // tiles: better where they pay, but each takes two or three times as long to compile
-        {.tile_time = 6'000'000, .late_tiles = 0.5, .part_share = 0.4, .join_reads = 2},
-        {.crossbar_weight = 1, .tile_time = 6'000'000, .late_tiles = 0.25, .part_share = 0.5, .join_reads = 1, .energy = 4},
-        {.tile_time = 8'000'000, .late_tiles = 0.5, .part_share = 0.75, .join_reads = 1},
-    };
-    if (options.effort == 0) list.push_back(variant::of(options.lowering));
-    else list.assign(std::begin(all), std::end(all));
-    if (options.effort > 1) list.insert(list.end(), std::begin(smaller), std::end(smaller));
+    list = for_one_input();
   }
   // Where energy is what counts, a picojoule is also worth more where strategies compete.
   if (options.goal == objective::energy)
@@ -49,6 +54,12 @@ std::vector<variant> variants_of(const compile_options& options) {
       list.back().by_memory = true;
     }
   }
+  // One stage is also tried as it would be for one input at a time.
+  if (streams(options) && options.pipeline <= 1)
+    for (auto v : for_one_input()) {
+      v.one_input = true;
+      list.push_back(v);
+    }
   return list;
 }
 

@@ -20,6 +20,7 @@ struct variant {
   std::int64_t join_reads = std::numeric_limits<std::int64_t>::max();
   double energy = 1;               ///< how much more than usual energy counts
   bool by_memory = false;          ///< from stage to stage through global memory
+  bool one_input = false;          ///< of a stream: placed and ordered as for one input, in one stage
   friend bool operator==(const variant&, const variant&) = default;
 
   /// What the options say themselves.

@@ -24,6 +24,15 @@ copied copy(const shape& sizes, physical source, physical target) {
 }
 }  // namespace
 
+TEST_CASE("references to values stay valid while others are added") {
+  lowering::compute_graph g;
+  const auto first = g.add_value({"x", {1}, physical::dense, lowering::origin::computed, {}});
+  const auto& x = g.value_at(first);
+  for (int i = 0; i < 1000; ++i) static_cast<void>(g.add_value({"y", {2}, physical::dense, lowering::origin::computed, {}}));
+  CHECK(&x == &g.values()[first]);
+  CHECK(x.name == "x");
+}
+
 TEST_CASE("an image is the same in every layout") {
   for (const shape& sizes : {shape{2, 3, 4, 5}, shape{1, 1, 3, 2}, shape{2, 7, 1, 1}}) {
     auto c = copy(sizes, physical::dense, physical::nhwc_row_strip);

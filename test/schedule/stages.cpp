@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -192,6 +194,48 @@ TEST_CASE("a partition covers the chip, keeps operations and shared weights toge
       }
     }
   CHECK(sizes == std::set<std::size_t>{1, 2, 3, 5});
+}
+
+TEST_CASE("the cut for the least time is the best of all cuts") {
+  std::mt19937 dice(5);
+  for (int round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    const std::size_t n = 6;
+    const program::geometry chip{.core_count = 9, .crossbars_per_core = 4};
+    std::vector<double> work, held, spread;
+    std::vector<std::uint32_t> order(n);
+    for (std::size_t u = 0; u < n; ++u) {
+      const auto below = [&](unsigned limit) { return static_cast<double>(dice() % limit); };
+      work.push_back(1 + below(100)), held.push_back(below(7)), spread.push_back(below(40));
+      order[u] = static_cast<std::uint32_t>(n - 1 - u);
+    }
+    // The time of a cut: the least for which the cores suffice, among the times at which a stage changes its number of cores.
+    const auto cores_of = [&](const std::vector<std::uint32_t>& stage, double time) {
+      double sum = 0;
+      for (std::uint32_t k = 0; k < 3; ++k) {
+        double w = 0, h = 0, passes = 0;
+        for (std::size_t u = 0; u < n; ++u)
+          if (stage[u] == k) w += work[u], h += held[u], passes += 0.5 * spread[u];
+        sum += time > passes ? std::max({1.0, std::ceil(w / (time - passes)), std::ceil(h / 4)}) : 1e9;
+      }
+      return sum;
+    };
+    const auto fits = [&](const std::vector<std::uint32_t>& stage, double time) { return cores_of(stage, time) <= 9; };
+    const auto got = schedule::detail::cut_for_least_time(order, work, held, spread, chip, 3);
+    const bool possible = std::accumulate(held.begin(), held.end(), 0.0) <= 9 * 4 - 3 * 4;  // each of three stages wastes less than a core
+    if (possible) REQUIRE(!got.empty());
+    if (got.empty()) continue;
+    double low = 0, high = 1e6;  // of what was found
+    for (int i = 0; i < 60; ++i) (fits(got, 0.5 * (low + high)) ? high : low) = 0.5 * (low + high);
+    for (std::size_t a = 1; a < n; ++a)
+      for (std::size_t b = a + 1; b < n; ++b) {
+        std::vector<std::uint32_t> other(n);
+        for (std::size_t i = 0; i < n; ++i) other[order[i]] = i < a ? 0 : i < b ? 1 : 2;
+        CHECK_FALSE(fits(other, 0.99 * high));
+      }
+  }
+  // Weights that no division of the chip holds.
+  CHECK(schedule::detail::cut_for_least_time({0, 1}, {1, 1}, {5, 5}, {0, 0}, {.core_count = 2, .crossbars_per_core = 4}, 2).empty());
 }
 
 TEST_CASE("what goes through global memory is stored once and loaded by each receiver") {

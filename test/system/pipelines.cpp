@@ -3,6 +3,7 @@
 
 #include "../sync/mutants.hpp"
 #include "raptor/memory/widen.hpp"
+#include "raptor/schedule/pipeline_partition.hpp"
 #include "raptor/sim/schedule_trials.hpp"
 #include "raptor/verify/happens_before.hpp"
 #include "raptor/verify/program.hpp"
@@ -23,7 +24,7 @@ double batch_error(const tools::loaded_model& m, const memory::image& image, std
       auto elements = numbers(element_count(m.imported.at(t).sizes), seed++);
       const auto at = bytes[n].size();
       bytes[n].resize(at + elements.size() * sizeof(float));
-      std::memcpy(bytes[n].data() + at, elements.data(), elements.size() * sizeof(float));
+      if (!elements.empty()) std::memcpy(bytes[n].data() + at, elements.data(), elements.size() * sizeof(float));
       inputs[n].push_back(model::make_value(m.imported.at(t).sizes, std::move(elements)));
     }
   const auto executed = tools::execute_batch(tools::load_image(image), bytes);
@@ -138,6 +139,21 @@ TEST_CASE("throughput as the objective chooses the number of stages") {
   const auto latency = compile(m, single);
   CHECK(c.worth < latency.schedule.predicted);
   CHECK(batch_error(m, c.image, 3) <= 1e-4);
+}
+
+TEST_CASE("a stream is at least as fast as one input at a time would be in the same program") {
+  const auto m = load_network("resnet18", 64);
+  for (const std::int64_t cores : {40, 144}) {  // few crossbars beside the weights, and many
+    CAPTURE(cores);
+    auto options = chip(cores, 64, 128);
+    options.effort = 0;
+    const auto latency = compile(m, options);
+    options.goal = tools::objective::throughput, options.pipeline = 1;
+    const auto c = compile(m, options);
+    CHECK(c.worth <= schedule::predicted_interval{cores}(latency.schedule));
+    CHECK(c.stages.stages() == 1);
+    CHECK(batch_error(m, c.image, 3) <= 1e-4);
+  }
 }
 
 TEST_CASE("every fault in the events of a compiled pipeline is found") {

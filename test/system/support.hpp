@@ -58,7 +58,7 @@ inline double relative_error(const raptor::tools::loaded_model& m, const raptor:
     auto elements = numbers(element_count(m.imported.at(t).sizes), seed++);
     const auto at = bytes.size();
     bytes.resize(at + elements.size() * sizeof(float));
-    std::memcpy(bytes.data() + at, elements.data(), elements.size() * sizeof(float));
+    if (!elements.empty()) std::memcpy(bytes.data() + at, elements.data(), elements.size() * sizeof(float));
     inputs.push_back(model::make_value(m.imported.at(t).sizes, std::move(elements)));
   }
   const auto executed = tools::execute_image(image, bytes);

@@ -234,6 +234,23 @@ TEST_CASE("configuration: of equal keys in the network file the last counts, and
   CHECK(std::string(refused(R"({"latency":{"0":{"1":"x"}},"energy":{})").what()).find("net.json: not valid JSON at byte ") == 0);
 }
 
+TEST_CASE("configuration: a network file of more nodes than 65,536 cores have is refused, whether in rows or in one row") {
+  const auto table = [](int count, std::string_view entry) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list.append(i > 0 ? "," : "").append(1, '"').append(std::to_string(i % 100)).append("\":").append(entry);
+    return list;
+  };
+  const auto read = [](const std::string& rows) { return target::parse_network(R"({"energy":{},"latency":{)" + rows + "}}", "net.json"); };
+  CHECK(read(table(65537, "{}")).latency.size() == 100);
+  CHECK(read("\"3\":{" + table(65537, "1") + "}").latency.at(3).size() == 100);
+  const auto rows = failure([&] { (void)read(table(65538, "{}")); }), entries = failure([&] { (void)read("\"3\":{" + table(65538, "1") + "}"); });
+  CHECK(rows.code() == error_code::capacity);
+  CHECK(rows.place() == "latency");
+  CHECK(entries.code() == error_code::capacity);
+  CHECK(entries.place() == "latency.3");
+  CHECK(std::string(entries.what()) == "net.json: latency.3 has more than 65537 entries, one for each node");
+}
+
 TEST_CASE("configuration: damaged text never does worse than an error") {
   const std::string text = hardware.dump();
   CHECK(failure([] { (void)target::parse_configuration("", "f"); }).code() == error_code::malformed);

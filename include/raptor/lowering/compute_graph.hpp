@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +63,8 @@ class compute_graph {
   [[nodiscard]] const adjacency& structure() const noexcept { return adjacency_; }
   [[nodiscard]] std::size_t size() const noexcept { return boost::num_vertices(adjacency_); }
   [[nodiscard]] const compute& at(vertex v) const { return adjacency_[v]; }
-  [[nodiscard]] const std::vector<value>& values() const noexcept { return values_; }
+  /// References to a value stay valid when others are added.
+  [[nodiscard]] const std::deque<value>& values() const noexcept { return values_; }
   [[nodiscard]] value& value_at(std::uint32_t v) { return values_.at(v); }
   /// Computes that write a value, in vertex order.
   [[nodiscard]] const std::vector<vertex>& writers(std::uint32_t v) const { return writers_.at(v); }
@@ -82,7 +84,7 @@ class compute_graph {
 
  private:
   adjacency adjacency_;
-  std::vector<value> values_;
+  std::deque<value> values_;
   std::vector<std::vector<vertex>> writers_;
 };
 

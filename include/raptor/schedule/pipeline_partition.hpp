@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/strong_components.hpp>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -64,16 +66,69 @@ struct stage_units {
   return result;
 }
 
+/// By unit: the stage, where `order` is cut into runs for the least time of the longest stage. `work`, `spread`: picoseconds by unit, of all its tiles and that pass in a
+/// schedule of one input; `held`: crossbars. A stage takes its work divided by its cores, and half of what passes in it; it has cores enough for its weights.
+/// Empty where they do not fit. Requires: at least as many units as stages. Cost: O(units² · stages).
+[[nodiscard]] inline std::vector<std::uint32_t> cut_for_least_time(const std::vector<std::uint32_t>& order, const std::vector<double>& work, const std::vector<double>& held,
+                                                                    const std::vector<double>& spread, const program::geometry& chip,
+                                                                    std::uint32_t stages) {
+  constexpr double share = 0.5, never = std::numeric_limits<double>::infinity();
+  const auto n = order.size();
+  std::vector<double> works(n + 1, 0), weights(n + 1, 0), times(n + 1, 0);  // of the first i units
+  for (std::size_t i = 0; i < n; ++i) {
+    works[i + 1] = works[i] + work[order[i]];
+    weights[i + 1] = weights[i] + held[order[i]];
+    times[i + 1] = times[i] + share * spread[order[i]];
+  }
+  const auto cores = static_cast<double>(chip.core_count), per_core = static_cast<double>(chip.crossbars_per_core);
+  std::vector<std::vector<std::uint32_t>> from;
+  // The fewest cores for a time; `from`: of k + 1 stages of the first i units, where the last one begins.
+  const auto cores_for = [&](double time) {
+    std::vector<double> fewest(n + 1, never), next(n + 1);
+    fewest[0] = 0;
+    from.assign(stages, std::vector<std::uint32_t>(n + 1, 0));
+    for (std::uint32_t k = 0; k < stages; ++k) {
+      std::fill(next.begin(), next.end(), never);
+      for (std::size_t j = k; j < n; ++j)
+        for (std::size_t i = j + 1; i <= n && fewest[j] < never; ++i) {
+          const double left = time - (times[i] - times[j]);
+          if (left <= 0) break;
+          const double all = fewest[j] + std::max({1.0, std::ceil((works[i] - works[j]) / left), std::ceil((weights[i] - weights[j]) / per_core)});
+          if (all > cores) break;
+          if (all < next[i]) next[i] = all, from[k][i] = static_cast<std::uint32_t>(j);
+        }
+      fewest.swap(next);
+    }
+    return fewest[n];
+  };
+  double low = works[n] / cores, high = 2 * (works[n] + times[n]);
+  constexpr int halvings = 16;
+  for (int step = 0; step < halvings; ++step) {
+    const double middle = 0.5 * (low + high);
+    (cores_for(middle) <= cores ? high : low) = middle;
+  }
+  if (cores_for(high) > cores) return {};
+  std::vector<std::uint32_t> result(n, 0);
+  std::size_t end = n;
+  for (auto k = stages; k-- > 0;) {
+    const std::size_t begin = from[k][end];
+    for (auto i = begin; i < end; ++i) result[order[i]] = k;
+    end = begin;
+  }
+  return result;
+}
+
 }  // namespace detail
 
 /// Partition policy for pipelines: cuts the compute graph into stages and divides the cores among them.
 ///
 /// The operations are brought into one topological order, by when a schedule without stages would do them, and cut into `stages` runs: once
-/// into runs of equal work, once into runs of equal time in that schedule, and where no such cut fits, of equal weights. A stage gets cores in proportion to its work, at least as many
+/// into runs of equal work, once into runs of equal time in that schedule, once half by each, once for the least time of the longest stage, and where no such cut
+/// fits, of equal weights. A stage gets cores in proportion to its work, at least as many
 /// as its weights need. Every cut is a candidate; `rebalance` moves cores from stages that wait to the one that takes longest, as predicted for
 /// a finished schedule. A graph with fewer operations than stages gets as many stages as it has operations.
 ///
-/// Errors: capacity, where the weights do not fit the stages' cores. Cost: that of one schedule, and O(operations · log). Deterministic.
+/// Errors: capacity, where the weights do not fit the stages' cores. Cost: that of one schedule, and O(operations² · stages). Deterministic.
 struct pipeline_partition {
   std::vector<std::int64_t> counts{1};  ///< numbers of stages to try
 
@@ -119,13 +174,15 @@ struct pipeline_partition {
       }
       const auto sum = [](const std::vector<double>& x) { return std::max(1.0, std::accumulate(x.begin(), x.end(), 0.0)); };
       const auto before = plans.size();
-      enum class cut_by { equal_work, equal_time, equal_both, equal_weights };
-      for (const auto by : {cut_by::equal_work, cut_by::equal_time, cut_by::equal_both, cut_by::equal_weights}) {
+      enum class cut_by { equal_work, equal_time, equal_both, least_time, equal_weights };
+      for (const auto by : {cut_by::equal_work, cut_by::equal_time, cut_by::equal_both, cut_by::least_time, cut_by::equal_weights}) {
         if (by == cut_by::equal_weights && plans.size() > before) break;  // where no other cut fits
         const double by_time = by == cut_by::equal_time ? 1.0 : by == cut_by::equal_both ? 0.5 : 0.0;
         std::vector<double> measure(n);
         for (std::size_t u = 0; u < n; ++u) measure[u] = by == cut_by::equal_weights ? held[u] : (1 - by_time) * work[u] / sum(work) + by_time * spread[u] / sum(spread);
-        const auto of_unit = cut(order, measure, static_cast<std::uint32_t>(stages));
+        const auto of_unit = by == cut_by::least_time ? detail::cut_for_least_time(order, work, held, spread, t.chip(), static_cast<std::uint32_t>(stages))
+                                                      : cut(order, measure, static_cast<std::uint32_t>(stages));
+        if (of_unit.empty()) continue;
         stage_plan plan;
         std::vector<double> load(static_cast<std::size_t>(stages), 0);
         for (std::size_t v = 0; v < g.size(); ++v) plan.stage.push_back(of_unit[units.unit[v]]);

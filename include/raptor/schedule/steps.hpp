@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -77,7 +78,7 @@ struct atom {
 }
 
 /// Items of a compute's body that begin to read something that another compute makes, ascending: what comes before can be done without it.
-[[nodiscard]] inline std::vector<std::uint32_t> late_items(const lowering::compute& c, const std::vector<lowering::value>& values) {
+[[nodiscard]] inline std::vector<std::uint32_t> late_items(const lowering::compute& c, const std::deque<lowering::value>& values) {
   const auto first = first_items(c);
   std::vector<std::uint32_t> late;
   for (std::size_t i = 0; i < first.size(); ++i)

@@ -267,7 +267,7 @@ inline void read_core(const object_reader& from, core_configuration& c) {
   return configuration_from(detail::parse_json(text, file), presence);
 }
 
-/// The network file. Errors: malformed with the field's path, for example "latency.3.7". O(text).
+/// The network file. Errors: malformed with the field's path, for example "latency.3.7"; capacity, for more nodes than 65,536 cores have. O(text).
 [[nodiscard]] inline network_table parse_network(std::string_view text, const std::string& file) {
   detail::json_position position(file, {std::numeric_limits<std::size_t>::max(), 64});
   nlohmann::json::sax_parse(text.begin(), text.end(), &position);

@@ -17,7 +17,7 @@
 #include "raptor/target/configuration.hpp"
 
 /// Reading the network file of pimsim-nn ({"latency": {from: {to: value}}, "energy": …}) event by event: the table of a large chip is
-/// most of what a configuration has, and takes little more than its text.
+/// most of what a configuration has, and takes less than four times its text beside a few megabytes.
 namespace raptor::target {
 
 /// Whether every object of the format must be there and every value be what it should (the compiler); or a missing object takes its
@@ -34,7 +34,7 @@ class network_events : public nlohmann::json_sax<nlohmann::json> {
   /// `presence` optional: a text that is no JSON is refused with the library's words; required: it has been checked before.
   network_events(std::string file, objects presence) : file_(std::move(file)), required_(presence == objects::required) {}
 
-  /// The tables. Errors: malformed, the first fault or the table that is missing.
+  /// The tables. Errors: malformed, the first fault or the table that is missing; capacity, more than most_nodes rows or entries of a row.
   [[nodiscard]] network_table take() {
     if (required_ && !document_) throw error(error_code::malformed, file_ + ": not a JSON object", file_);
     for (const auto& p : parts_) {
@@ -134,6 +134,7 @@ class network_events : public nlohmann::json_sax<nlohmann::json> {
     from_ = node(keys_[2], part_->name);
   }
   void end_row() {
+    if (!part_->fault && table_.size() == most_nodes) refuse_size(part_->name);
     if (!part_->fault) table_.emplace_back(from_, ordered<network_table::rows::mapped_type>(row_));
   }
   void store(const char* type, const double* value) {
@@ -143,7 +144,8 @@ class network_events : public nlohmann::json_sax<nlohmann::json> {
     } else if (!required_ && !(*value >= 0)) {
       refuse(std::string("the ") + part_->name + " from node " + keys_[2] + " to " + keys_[3] + " is negative", place(3));
     } else if (!part_->fault) {
-      row_.emplace_back(to, *value);
+      if (row_.size() == most_nodes) refuse_size(place(2));
+      else row_.emplace_back(to, *value);
     }
   }
   /// Whether rows or entries can follow.
@@ -174,6 +176,9 @@ class network_events : public nlohmann::json_sax<nlohmann::json> {
   void refuse(std::string message, std::string where, std::string hint = {}) {
     if (!part_->fault) part_->fault.emplace(error_code::malformed, std::move(message), std::move(where), std::move(hint));
   }
+  void refuse_size(const std::string& where) {
+    part_->fault.emplace(error_code::capacity, file_ + ": " + where + " has more than " + std::to_string(most_nodes) + " entries, one for each node", where, "use fewer cores");
+  }
   /// "latency.3.7" up to a depth.
   [[nodiscard]] std::string place(std::size_t depth) const {
     std::string text = part_->name;
@@ -187,6 +192,8 @@ class network_events : public nlohmann::json_sax<nlohmann::json> {
     const auto last = std::unique(entries.rbegin(), entries.rend(), [](const auto& a, const auto& b) { return a.first == b.first; });
     return Map(boost::container::ordered_unique_range, std::make_move_iterator(last.base()), std::make_move_iterator(entries.end()));
   }
+
+  static constexpr std::size_t most_nodes = (std::size_t{1} << 16) + 1;  ///< cores and the global memory; lists of them grow to three times their size
 
   std::string file_;
   bool required_, document_ = false;

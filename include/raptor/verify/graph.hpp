@@ -387,10 +387,11 @@ class graph_checker {
     }
     // The smallest tiles and the largest: a box function that is right for both is affine and right between.
     const auto before = count_;
-    covered_by(v, writers, false);
-    if (count_ == before) covered_by(v, writers, true);
+    covered_by(value, writers, false);
+    if (count_ == before) covered_by(value, writers, true);
   }
-  void covered_by(const lowering::value& v, const std::vector<writer>& writers, bool largest) {
+  void covered_by(std::uint32_t value, const std::vector<writer>& writers, bool largest) {
+    const auto& v = graph_.values()[value];
     std::int64_t tiles = 0;
     std::vector<shape> extents;
     for (const auto& w : writers) {
@@ -430,7 +431,6 @@ class graph_checker {
     if (const auto* both = overlapping(written)) return complain("the boxes " + to_string(both[0]) + " and " + to_string(both[1]) + " are both written");
     if (elements == element_count(v.sizes)) return;
     // A value between computes may have parts that nobody writes, where nobody reads them.
-    const auto value = static_cast<std::uint32_t>(&v - graph_.values().data());
     bool read = false, complete = v.result < 0;
     for (lowering::vertex c = 0; complete && c < graph_.size(); ++c)
       for (const auto& a : graph_.at(c).accesses) {
