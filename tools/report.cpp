@@ -49,7 +49,7 @@ std::string explain_nodes(const compilation& c, const model::graph& model, const
     const auto choice = std::find_if(c.lowered.convolutions.begin(), c.lowered.convolutions.end(), [&](const auto& x) { return x.node == v; });
     if (nodes.size() <= most_predictions && choice != c.lowered.convolutions.end())
       for (const auto& [strategy, cost] : choice->candidates) {
-        if (strategy == choice->strategy) continue;
+        if (strategy == choice->strategy && choice->together.empty()) continue;
         auto other = options;
         other.last = stage::scheduled;
         other.lowering.convolution_of[model.at(v).from.node] = strategy;

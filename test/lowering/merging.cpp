@@ -217,18 +217,34 @@ TEST_CASE("what is not exactly one reader of exactly one writer's box stays apar
       m.add("c", {{y, {}}}, {{m.image(), {}}});
     });
   }
-  SUBCASE("another result of the producer that somebody in between reads, of another value or of the same") {
+  SUBCASE("another result of the producer that somebody in between reads, of another value or of the same, who gives the reader something") {
     for (const bool same : {false, true})
       for (const bool swapped : {false, true})
         unchanged([&](images& m) {
-          const auto y = m.image(), z = same ? y : m.image();
+          const auto y = m.image(), z = same ? y : m.image(), u = m.image();
           std::vector<images::touched> results{{y, low}, {z, high}};
           if (swapped) std::swap(results[0], results[1]);
           m.add("p", {{m.x, low}}, results);
-          m.add("between", {{z, high}}, {{m.image(), high}});
-          m.add("c", {{y, low}}, {{m.image(), low}});
+          m.add("between", {{z, high}, {m.x, high}}, {{u, low}}, [](kernel_builder& k) { k.group({1, 1, {}, {}}); });
+          m.add("c", {{y, low}, {u, low}}, {{m.image(), low}});
+          m.add("d", {{u, low}}, {{m.image(), low}});
         });
   }
+}
+
+TEST_CASE("each reader of one of several results merges with their producer where its other operands exist there") {
+  images m;
+  const auto q = m.image(), y = m.image(), z = m.image(), u = m.image(), w = m.image();
+  m.add("q", {{m.x, {}}}, {{q, {}}});
+  m.add("p", {{q, {}}}, {{y, {}}, {z, low}, {z, high}});
+  m.add("wide", {{z, high}, {q, high}}, {{u, high}});
+  m.add("c", {{y, {}}, {q, {}}}, {{w, {}}});
+  m.add("d", {{w, {}}}, {{m.image(), {}}});
+  m.add("e", {{z, low}, {m.x, low}}, {{u, low}});
+  m.add("later", {{u, {}}, {q, {}}}, {{m.image(), {}}});
+  const auto merged = merge_trivial(m.g);
+  CHECK(names(merged) == strings{"q", "p+wide+c+d+e", "later"});
+  check_same_values(m.g, merged);
 }
 
 TEST_CASE("limits of both hold for what is merged") {

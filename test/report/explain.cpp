@@ -33,19 +33,48 @@ model::graph small_network() {
   return g;
 }
 
+/// x → conv1, conv2 of one pixel each → relu1, relu2: two outputs.
+model::graph two_branches() {
+  model::graph g;
+  g.name = "net";
+  using model::element_type;
+  const auto x = g.add_tensor({"x", element_type::f32, {1, 80, 6, 6}, nullptr});
+  g.inputs = {x};
+  std::vector<model::tensor_id> results;
+  for (const std::int64_t channels : {24, 40}) {
+    const auto number = std::to_string(results.size() + 1);
+    const auto data = std::make_shared<const model::constant>(model::constant{std::vector<float>(static_cast<std::size_t>(80 * channels), 0.5F)});
+    const auto w = g.add_tensor({"w" + number, element_type::f32, {channels, 80, 1, 1}, data});
+    results.push_back(g.add_tensor({"a" + number, element_type::f32, {1, channels, 6, 6}, nullptr}));
+    g.add_node({model::convolution{{1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, {x, w}, {results.back()}, {"conv" + number, "Conv", "", 13}});
+  }
+  for (const auto a : results) {
+    g.outputs.push_back(g.add_tensor({"y", element_type::f32, g.at(a).sizes, nullptr}));
+    g.add_node({model::unary{model::unary_kind::relu, 0, 0}, {a}, {g.outputs.back()}, {"relu", "Relu", "", 13}});
+  }
+  return g;
+}
+/// Everything in row strips.
+layout::plan in_rows(const model::graph& g) {
+  auto plan = layout::dense_layout{}(g);
+  for (auto& a : plan.chosen) a.operands[0] = a.result = layout::physical::nhwc_row_strip;
+  return plan;
+}
+
 const lowering::default_convolution_strategies strategies;
 
 struct compiled {
-  model::graph model = small_network();
+  model::graph model;
   target::pim chip{4, 16, 64};
   program::geometry sizes = chip.chip();
   lowering::lowering_options options;
-  layout::plan plan = layout::descending_layout{}(model);
+  layout::plan plan;
   lowering::lowered lowered;
   lowering::compute_graph computes;
   schedule::schedule schedule;
 
-  explicit compiled(const std::string& strategy = "auto") {
+  explicit compiled(const std::string& strategy = "auto") : compiled(strategy, small_network(), layout::descending_layout{}(small_network())) {}
+  compiled(const std::string& strategy, model::graph g, layout::plan layouts) : model(std::move(g)), plan(std::move(layouts)) {
     options.convolution = strategy;
     lowered = lowering::lower_model(model, plan, sizes, options, [this](isa::opcode op, std::int64_t n) { return chip.time(op, n); }, strategies, report::energy_of(chip));
     computes = lowering::merge_trivial(communication::chain_accumulation{}(lowered.graph));
@@ -169,6 +198,46 @@ TEST_CASE("what a convolution got and why") {
   for (const auto& [name, cost] : choice.candidates) CHECK(has(text, ", cost " + report::microseconds(cost) + "\n"));
   CHECK_FALSE(has(text, "forced"));
   CHECK(has(compiled("streamed-patch").explain(0), "\n    the strategy was forced by --pim-conv-lowering\n"));
+}
+
+TEST_CASE("convolutions that were lowered together are reported with each other") {
+  const compiled c("auto", two_branches(), in_rows(two_branches()));
+  REQUIRE(c.lowered.convolutions.size() == 2);
+  const std::vector<model::vertex> both{0, 1};
+  for (const auto& choice : c.lowered.convolutions) CHECK(choice.together == both);
+  const auto first = c.explain(0), second = c.explain(1);
+  CAPTURE(first);
+  CAPTURE(second);
+  CHECK(has(first, "\n  together  with conv2: they read the same tensor"));
+  CHECK(has(second, "\n  together  with conv1: they read the same tensor, one product gives the channels of all; the computes are those of conv1\n"));
+  CHECK(has(first, "\n    this program "));
+  CHECK_FALSE(has(second, "\n    this program "));
+  for (const auto& text : {first, second}) {
+    CHECK(has(text, "  alone, cost "));
+    CHECK_FALSE(has(text, "  chosen"));
+    CHECK_FALSE(has(text, "computes  none"));
+  }
+  CHECK(has(second, "\n    its share of what the group costs is " + report::microseconds(c.lowered.convolutions[1].cost) + "\n"));
+  const auto list = report::convolution_report(c.model, c.lowered.convolutions, c.sizes, c.options);
+  CHECK(has(list, " us\n  together with conv2\n  next "));
+  CHECK(has(list, " us\n  together with conv1\n  next "));
+  CHECK(has(list, " us, alone\n"));
+  // One compute has the names of all.
+  bool named = false;
+  for (lowering::vertex v = 0; v < c.computes.size(); ++v) named = named || c.computes.at(v).name.rfind("conv1+conv2", 0) == 0;
+  CHECK(named);
+  // The bounds take the group as one: never more than what it asks for.
+  report::strategy_table table(c.chip, c.model, c.plan, c.lowered, strategies);
+  const auto best = report::strategy_bounds(c.chip, table, c.model, c.lowered, c.computes, c.schedule.graph);
+  const auto b = report::lower_bounds(c.chip, c.computes, c.schedule, best);
+  const auto least = [&](const std::string& resource) {
+    for (const auto& x : b.all)
+      if (x.resource == resource) return x.least;
+    return schedule::picoseconds{-1};
+  };
+  CHECK(least("best_matrix") > 0);
+  CHECK(least("best_matrix") <= least("matrix"));
+  CHECK(least("best_work") <= least("work"));
 }
 
 TEST_CASE("a node without strategies, and one of which nothing is left") {

@@ -37,6 +37,7 @@ struct lowering_options {
   std::int64_t tile_time = 20'000'000;                ///< picoseconds that a tile of a convolution should take: rows that take longer are cut
   double late_tiles = 1;                              ///< least share of tile_time for layers of few rows, see context::tile_time
   std::int64_t join_reads = std::numeric_limits<std::int64_t>::max();  ///< most computed values that an operation without weights reads to be done where weights are (merge_trivial)
+  bool siblings = true;                               ///< are convolutions that read the same tensor lowered together where that costs less (siblings.hpp)?
   softmax_lowering softmax = softmax_lowering::vsoftmax;
   bool deliver_intermediates = false;                 ///< every tensor that survives becomes a further output (observe.hpp)
 
@@ -181,11 +182,11 @@ class context {
     return known->second;
   }
 
-  /// Adds a compute of a node of the model, with the node's name in front of its own where it has one.
-  vertex add(model::vertex node, kernel_builder& kernel, std::string strategy = {}) {
+  /// Adds a compute of a node of the model; `op`: what it does, where that is more than the node's operator.
+  vertex add(model::vertex node, kernel_builder& kernel, std::string strategy = {}, const std::string& op = {}) {
     compute c = kernel.take();
     c.node = static_cast<std::uint32_t>(node);
-    c.op = name(model.at(node).op);
+    c.op = op.empty() ? name(model.at(node).op) : op;
     c.strategy = std::move(strategy);
     return out.add_compute(std::move(c));
   }

@@ -40,6 +40,58 @@ struct convolution_shape {
           op.dilations[0], op.dilations[1], op.pads_begin[0], op.pads_begin[1], op.groups};
 }
 
+/// A convolution, or several that read the same tensor through the same windows: their output channels lie side by side in one matrix, in this order.
+struct convolution_group {
+  std::vector<model::vertex> nodes;  ///< ascending; at least one, and of several ones each has one group
+  convolution_group(model::vertex v) : nodes{v} {}  // NOLINT(google-explicit-constructor): a convolution is a group of one
+  explicit convolution_group(std::vector<model::vertex> several) : nodes(std::move(several)) {}
+};
+/// The sizes of one convolution that gives the output channels of all.
+[[nodiscard]] inline convolution_shape shape_of(const model::graph& g, const convolution_group& group) {
+  auto s = shape_of(g, group.nodes.front());
+  for (std::size_t i = 1; i < group.nodes.size(); ++i) s.out_channels = checked::add(s.out_channels, shape_of(g, group.nodes[i]).out_channels);
+  return s;
+}
+
+/// A convolution of a group, and the value of its result.
+struct group_member {
+  model::vertex node = 0;
+  std::uint32_t value = 0;
+  interval channels;  ///< of the group's output channels
+};
+/// What the lowering of a convolution or group begins with.
+struct grouped_convolution {
+  convolution_shape sizes;
+  std::uint32_t x = 0;                        ///< value
+  std::vector<group_member> members;          ///< consecutive channels
+  std::vector<model::constant_ptr> weights;   ///< of each member
+  model::constant_ptr bias;                   ///< one value an output channel, zeros where a member has none; null where none has one
+  std::string name, op;                       ///< the members', joined by "+"
+};
+/// `x`: the value that all read; `result(tensor)`: the value of a result.
+template <class Result>
+[[nodiscard]] grouped_convolution grouped(const context& c, const convolution_group& group, std::uint32_t x, const Result& result) {
+  grouped_convolution g;
+  g.sizes = shape_of(c.model, group), g.x = x;
+  std::vector<float> biases;
+  std::int64_t channel = 0;
+  for (const auto v : group.nodes) {
+    const auto& n = c.model.at(v);
+    const auto end = channel + shape_of(c.model, v).out_channels;
+    g.members.push_back({v, result(n.outputs[0]), {channel, end}});
+    g.weights.push_back(c.model.at(n.inputs[1]).data);
+    if (n.inputs.size() > 2 && n.inputs[2].valid()) {
+      g.bias = c.model.at(n.inputs[2]).data;
+      biases.insert(biases.end(), g.bias->floats().begin(), g.bias->floats().end());
+    }
+    biases.resize(static_cast<std::size_t>(end));
+    channel = end;
+    g.name += (g.name.empty() ? "" : "+") + n.from.node, g.op += (g.op.empty() ? "" : "+") + name(n.op);
+  }
+  if (group.nodes.size() > 1 && g.bias) g.bias = std::make_shared<const model::constant>(model::constant{std::move(biases)});
+  return g;
+}
+
 /// Channels of consecutive groups that share one matrix, block-diagonally where they are several.
 struct channel_block {
   std::int64_t first_group = 0, groups = 1;
@@ -81,13 +133,14 @@ struct channel_block {
   return blocks;
 }
 
-/// A convolution to be lowered: sizes, where its data lies, and how its window kernel is to be made.
+/// A convolution (or a group) to be lowered: sizes, where its data lies, and how its window kernel is to be made.
 struct window_plan {
   convolution_shape sizes;
-  std::uint32_t x = 0, y = 0;  ///< values; strips or dense
+  std::uint32_t x = 0;                 ///< value; strips or dense
+  std::vector<group_member> outputs;   ///< strips or dense where it is one, else strips
   std::function<logical_matrix(const channel_block&)> matrix;
   model::constant_ptr bias;    ///< one value an output channel; null for none
-  std::string name, strategy;
+  std::string name, op, strategy;
   std::int64_t pack = 1;       ///< neighbouring windows of a row that share a product
   bool shared = false;         ///< they share the pixels that they have in common (`matrix` is their Toeplitz matrix); else block-diagonally
 };
@@ -112,12 +165,14 @@ struct window_plan {
 /// many crossbars as a core has); parts that cut a matrix by rows accumulate.
 ///
 /// Input rows are read from strips where they lie; from a dense image every needed row is first gathered into W × C.
-/// A dense result is gathered back channel by channel at the end of the row. Source: LOWERING, "Convolutions".
+/// A dense result is gathered back channel by channel at the end of the row. Of a group every product gives all members' channels.
+/// Source: LOWERING, "Convolutions". Requires: several outputs are strips, fit one core, and have one window a product.
 inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
   const convolution_shape& s = how.sizes;
   const bool has_bias = how.bias != nullptr;
   const bool strip_in = c.out.values()[how.x].layout == layout::physical::nhwc_row_strip;
-  const bool strip_out = c.out.values()[how.y].layout == layout::physical::nhwc_row_strip;
+  const bool several = how.outputs.size() > 1;
+  const bool strip_out = std::all_of(how.outputs.begin(), how.outputs.end(), [&](const auto& o) { return c.out.values()[o.value].layout == layout::physical::nhwc_row_strip; });
 
   // Matrices, one a block; the bias is a further crossbar row where one is free, else it is added per window.
   const auto blocks = pack_groups(s, c.chip, has_bias);
@@ -135,6 +190,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
 
   // Windows that share a product stay together, whatever the size of parts: what they give is not cut by columns.
   const auto parts = split_for_capacity(matrices, c.chip, how.pack > 1 ? c.chip.crossbars_per_core : c.part_crossbars());
+  ensure(!several || (strip_out && parts.size() == 1 && how.pack == 1), "convolutions lowered together: rows of one core, a window a product", how.name);
 
   // Rows that take long are cut into stretches of whole products, which share the weights.
   std::vector<interval> stretches{{0, s.out_width}};
@@ -175,8 +231,12 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
       const interval columns = strip_in ? interval{w0, w0 + padded} : interval{0, s.width};
       const auto in = k.reads(how.x, {n, channels.begin, h0 + kernel_rows.begin * s.dilation_h, columns.begin},
                               {n + tile_extent(0), channels.end, h0 + (kernel_rows.end - 1) * s.dilation_h + tile_extent(1), columns.end});
-      const auto out = k.writes(how.y, {n, out_channels.begin, oh, outs.begin}, {n + tile_extent(0), out_channels.end, oh + tile_extent(1), outs.end},
-                                accumulates ? access_mode::accumulate : access_mode::assign);
+      std::vector<std::uint32_t> out;  // access a tensor
+      for (const auto& o : how.outputs) {
+        const auto own = several ? interval{0, o.channels.size()} : out_channels;
+        out.push_back(k.writes(o.value, {n, own.begin, oh, outs.begin}, {n + tile_extent(0), own.end, oh + tile_extent(1), outs.end},
+                               accumulates ? access_mode::accumulate : access_mode::assign));
+      }
 
       // Dense input: the needed rows, W × C with their horizontal padding.
       std::uint32_t rows = 0;
@@ -202,7 +262,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
       std::uint32_t result_row = 0;
       if (!strip_out) result_row = k.scratch("result", s.out_width * out_channels.size());
       const auto target = [&](const affine& ow, std::int64_t channel) -> operand {
-        if (strip_out) return k.at(out, {n, channel, oh, ow + outs.begin});
+        if (strip_out) return k.at(out[0], {n, channel, oh, ow + outs.begin});
         return k.in(result_row, ow * out_channels.size() + (channel - out_channels.begin));
       };
 
@@ -246,29 +306,42 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
         };
         const std::int64_t full = outs.size() / how.pack, rest = outs.size() % how.pack;
         const std::int64_t o0 = block.first_group * s.c() + (how.pack > 1 ? 0 : piece.columns.begin);
+        if (several) {
+          k.loop(full, [&](const affine& ow) {
+            std::vector<product_piece> pieces;
+            for (std::size_t i = 0; i < out.size(); ++i)
+              pieces.push_back({k.at(out[i], {n, 0, oh, ow + outs.begin}), how.outputs[i].channels.begin, how.outputs[i].channels.size()});
+            product.emit(runs_of(ow, 1), pieces, bias);
+          });
+          continue;
+        }
         if (full > 0) k.loop(full, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
         if (rest > 0) product.emit(runs_of(full * how.pack, rest), target(full * how.pack, o0), bias, rest * block.groups * s.c());
       }
       if (!strip_out)
         k.loop(out_channels.size(), [&](const affine& i) {
-          k.gather(k.at(out, {n, i + out_channels.begin, oh, 0}), k.in(result_row, i), s.out_width, out_channels.size());
+          k.gather(k.at(out[0], {n, i + out_channels.begin, oh, 0}), k.in(result_row, i), s.out_width, out_channels.size());
         });
-      c.add(v, k, how.strategy);
+      c.add(v, k, how.strategy, how.op);
     }
   }
 }
 
-/// The plan of a convolution node in the layouts chosen for it.
-[[nodiscard]] inline window_plan plan_windows(context& c, model::vertex v, std::string strategy, std::int64_t pack = 1) {
-  const auto& node = c.model.at(v);
+/// The plan of a convolution node or group in the layouts chosen for it.
+[[nodiscard]] inline window_plan plan_windows(context& c, const convolution_group& nodes, std::string strategy, std::int64_t pack = 1) {
+  const auto first = nodes.nodes.front();
+  const auto x = c.operand(c.model.at(first).inputs[0], c.chosen(first).operands[0]);
+  auto group = grouped(c, nodes, x, [&](model::tensor_id t) { return c.result(t); });
   window_plan plan;
-  plan.sizes = shape_of(c.model, v);
-  plan.x = c.operand(node.inputs[0], c.chosen(v).operands[0]);
-  plan.y = c.result(node.outputs[0]);
-  const auto weights = c.model.at(node.inputs[1]).data;
-  plan.matrix = [s = plan.sizes, weights](const channel_block& block) { return window_matrix(s, block, weights); };
-  if (node.inputs.size() > 2 && node.inputs[2].valid()) plan.bias = c.model.at(node.inputs[2]).data;
-  plan.name = node.from.node;
+  plan.sizes = group.sizes, plan.x = x, plan.outputs = group.members, plan.bias = group.bias, plan.name = std::move(group.name), plan.op = std::move(group.op);
+  std::vector<std::pair<convolution_shape, model::constant_ptr>> members;
+  for (std::size_t i = 0; i < nodes.nodes.size(); ++i) members.emplace_back(shape_of(c.model, nodes.nodes[i]), group.weights[i]);
+  plan.matrix = [members](const channel_block& block) {
+    auto all = window_matrix(members.front().first, block, members.front().second);
+    for (std::size_t i = 1; i < members.size(); ++i)
+      append_columns(all, window_matrix(members[i].first, block, members[i].second));
+    return all;
+  };
   plan.strategy = std::move(strategy);
   plan.pack = pack;
   return plan;

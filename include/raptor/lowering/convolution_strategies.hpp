@@ -20,7 +20,8 @@
 ///       static constexpr const char* name = "my-strategy";
 ///       std::optional<std::string> refuses(const convolution_shape&, const program::geometry&, const lowering_options&) const;
 ///       double cost(const convolution_shape&, const context&) const;  // picoseconds of one core for all windows
-///       void lower(context&, model::vertex) const;
+///       void lower(context&, model::vertex) const;  // or (context&, const convolution_group&), where it can lower several together (siblings.hpp), and
+///       static bool together(const convolution_shape&, const context&);  // then says whether it can, by the sizes of all
 ///     };
 /// A list of strategies is a std::tuple; policies | with<convolution_slot>(…) takes a user's own.
 namespace raptor::lowering {
@@ -68,6 +69,11 @@ namespace detail {
 [[nodiscard]] inline double im2col_cost(const convolution_shape& s, const context& c) {
   return static_cast<double>(s.positions() * s.taps() * s.groups) * static_cast<double>(c.time(isa::opcode::vmv, s.group_inputs())) +
          static_cast<double>(s.batch * s.out_height) * static_cast<double>(c.time(isa::opcode::lmv, s.out_width * s.groups * s.k()));
+}
+
+/// Do all windows of a convolution of one group fit one part, a window a product?
+[[nodiscard]] inline bool one_part(const convolution_shape& s, const context& c) {
+  return checked::divide_up(s.k(), c.chip.crossbar_rows) * checked::divide_up(s.c(), c.chip.weight_columns) <= c.part_crossbars();
 }
 
 }  // namespace detail
@@ -141,7 +147,8 @@ struct streamed_patch {
     return std::nullopt;
   }
   [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
-  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+  [[nodiscard]] static bool together(const convolution_shape& s, const context& c) { return detail::one_part(s, c); }
+  void lower(context& c, const convolution_group& g) const { lower_windows(c, g.nodes.front(), plan_windows(c, g, name)); }
 };
 
 /// The same patch drives one array group that holds all column tiles (several parts where they do not fit one core).
@@ -152,7 +159,8 @@ struct output_channel_tiled {
     return std::nullopt;
   }
   [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
-  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+  [[nodiscard]] static bool together(const convolution_shape& s, const context& c) { return detail::one_part(s, c); }
+  void lower(context& c, const convolution_group& g) const { lower_windows(c, g.nodes.front(), plan_windows(c, g, name)); }
 };
 
 /// Row blocks of the patch, one mvmul each, partial sums added.
@@ -163,7 +171,8 @@ struct input_k_tiled {
     return std::nullopt;
   }
   [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
-  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+  [[nodiscard]] static bool together(const convolution_shape& s, const context& c) { return detail::one_part(s, c); }
+  void lower(context& c, const convolution_group& g) const { lower_windows(c, g.nodes.front(), plan_windows(c, g, name)); }
 };
 
 /// Row blocks and column tiles.
@@ -174,7 +183,8 @@ struct tiled_2d {
     return std::nullopt;
   }
   [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return detail::window_cost(s, c, 1); }
-  void lower(context& c, model::vertex v) const { lower_windows(c, v, plan_windows(c, v, name)); }
+  [[nodiscard]] static bool together(const convolution_shape& s, const context& c) { return detail::one_part(s, c); }
+  void lower(context& c, const convolution_group& g) const { lower_windows(c, g.nodes.front(), plan_windows(c, g, name)); }
 };
 
 /// Explicit im2col, then a contraction: the compatibility baseline. Always applies.
@@ -245,7 +255,8 @@ struct kernel_in_columns {
     return std::nullopt;
   }
   [[nodiscard]] double cost(const convolution_shape& s, const context& c) const { return columns_cost(s, c); }
-  void lower(context& c, model::vertex v) const { lower_columns(c, v, name); }
+  [[nodiscard]] static bool together(const convolution_shape& s, const context&) { return detail::reached_once(s); }
+  void lower(context& c, const convolution_group& g) const { lower_columns(c, g, name); }
 };
 
 /// The strategies that the tools offer, in order of preference among equal costs.
@@ -259,6 +270,7 @@ struct convolution_choice {
   double cost = 0;                                              ///< picoseconds of one core
   std::vector<std::pair<std::string, double>> candidates;      ///< all that apply
   std::vector<std::pair<std::string, std::string>> refused;    ///< and why the others do not
+  std::vector<model::vertex> together{};  ///< the group that it was lowered in (siblings.hpp), itself included; `cost` is then its share. Empty: alone
 };
 
 /// Prices where the convolutions' work, each at its least cost, is divided evenly over the chip: a share is half of what a core then has to do,
@@ -281,11 +293,11 @@ template <class... Strategies>
   return {sum / (2 * cores), c.options.crossbar_weight * sum / (cores * static_cast<double>(c.chip.crossbars_per_core))};
 }
 
-/// Lowers a convolution by the forced strategy or by the cheapest that applies (the first among equals).
+/// What a convolution is to be lowered by: the forced strategy, or the cheapest that applies (the first among equals).
 /// Errors: unsupported, where the forced strategy does not apply (names the node and says why) or is unknown; where the
 /// weights are computed at run time.
 template <class... Strategies>
-convolution_choice lower_convolution(context& c, model::vertex v, const std::tuple<Strategies...>& strategies) {
+[[nodiscard]] convolution_choice choose_strategy(const context& c, model::vertex v, const std::tuple<Strategies...>& strategies) {
   const auto& n = c.model.at(v);
   if (!c.model.at(n.inputs[1]).is_constant() || (n.inputs.size() > 2 && n.inputs[2].valid() && !c.model.at(n.inputs[2]).is_constant()))
     throw error(error_code::unsupported, "convolution whose weights or bias are computed at run time", n.from.describe(),
@@ -310,8 +322,25 @@ convolution_choice lower_convolution(context& c, model::vertex v, const std::tup
   };
   std::apply([&](const auto&... strategy) { (consider(strategy), ...); }, strategies);
   if (!known) throw error(error_code::usage, "unknown convolution strategy '" + wanted + "'");
-  if (element_count(c.model.at(n.outputs[0]).sizes) == 0) return choice;
-  std::apply([&](const auto&... strategy) { ((choice.strategy == strategy.name ? strategy.lower(c, v) : void()), ...); }, strategies);
+  return choice;
+}
+
+/// Lowers a convolution, or a group, by the strategy of a name.
+template <class... Strategies>
+void lower_by(context& c, const convolution_group& group, const std::string& strategy, const std::tuple<Strategies...>& strategies) {
+  const auto lower = [&](const auto& s) {
+    if (strategy != s.name) return;
+    if constexpr (requires { s.lower(c, group); }) s.lower(c, group);
+    else s.lower(c, group.nodes.front());
+  };
+  std::apply([&](const auto&... s) { (lower(s), ...); }, strategies);
+}
+
+/// Lowers a convolution by what choose_strategy says. Errors: its errors.
+template <class... Strategies>
+convolution_choice lower_convolution(context& c, model::vertex v, const std::tuple<Strategies...>& strategies) {
+  auto choice = choose_strategy(c, v, strategies);
+  if (element_count(c.model.at(c.model.at(v).outputs[0]).sizes) > 0) lower_by(c, v, choice.strategy, strategies);
   return choice;
 }
 

@@ -199,23 +199,31 @@ namespace detail {
 
 namespace detail {
 
+/// Output channels of a block whose weights lie together.
+struct column_weights {
+  std::uint32_t constant = 0;     ///< which of the constants
+  interval outputs, inputs;       ///< of the block
+  std::int64_t first_output = 0;  ///< of the constant, for the first of them
+};
+
 /// The matrix of a run: row (pixel, channel), column (kernel row, output column, output channel).
 [[nodiscard]] inline logical_matrix column_matrix(const convolution_shape& s, const column_part& part, interval channels, const column_run& run,
-                                                  const std::vector<std::int64_t>& taps, const model::constant_ptr& weights) {
+                                                  const std::vector<std::int64_t>& taps, const std::vector<model::constant_ptr>& constants,
+                                                  const std::vector<column_weights>& weights) {
   const std::int64_t inputs = s.group_inputs(), outputs = part.outputs.size(), all_taps = s.taps();
-  logical_matrix m{run.pixels * channels.size(), static_cast<std::int64_t>(taps.size()) * run.outs * outputs, {weights}, {}};
+  logical_matrix m{run.pixels * channels.size(), static_cast<std::int64_t>(taps.size()) * run.outs * outputs, constants, {}};
   for (std::int64_t p = 0; p < run.pixels; ++p)
     for (std::int64_t q = 0; q < s.kernel_w; ++q) {
       const std::int64_t at = run.first + p + s.pad_left - q * s.dilation_w;
       if (checked::floor_modulo(at, s.stride_w) != 0) continue;
       const std::int64_t out = checked::floor_divide(at, s.stride_w) - run.out_first;
       for (std::size_t t = 0; t < taps.size(); ++t)
-        for (std::int64_t g = 0; g < part.block.groups; ++g) {
-          const interval own = intersect(part.outputs, {g * s.c(), (g + 1) * s.c()}), in = intersect(channels, {g * inputs, (g + 1) * inputs});
+        for (const auto& w : weights) {
+          const interval own = intersect(part.outputs, w.outputs), in = intersect(channels, w.inputs);
           if (own.empty() || in.empty()) continue;
-          const std::int64_t first_output = (part.block.first_group + g) * s.c() + (own.begin - g * s.c());
-          m.blocks.push_back({0, p * channels.size() + (in.begin - channels.begin), (static_cast<std::int64_t>(t) * run.outs + out) * outputs + (own.begin - part.outputs.begin),
-                              in.size(), own.size(), (first_output * inputs + (in.begin - g * inputs)) * all_taps + taps[t] * s.kernel_w + q, all_taps, inputs * all_taps});
+          const std::int64_t first_output = w.first_output + (own.begin - w.outputs.begin);
+          m.blocks.push_back({w.constant, p * channels.size() + (in.begin - channels.begin), (static_cast<std::int64_t>(t) * run.outs + out) * outputs + (own.begin - part.outputs.begin),
+                              in.size(), own.size(), (first_output * inputs + (in.begin - w.inputs.begin)) * all_taps + taps[t] * s.kernel_w + q, all_taps, inputs * all_taps});
         }
     }
   return m;
@@ -273,19 +281,24 @@ struct row_segment {
 
 namespace detail {
 
-/// One part of a convolution with the kernel in the columns.
+/// One part of a convolution or group with the kernel in the columns.
 class column_lowering {
  public:
-  column_lowering(context& c, model::vertex v, const column_plan& plan, const column_part& part, std::string name, std::string strategy, std::uint32_t x, std::uint32_t y)
-      : c_(c), v_(v), s_(shape_of(c.model, v)), plan_(plan), part_(part), name_(std::move(name)), strategy_(std::move(strategy)), x_(x), y_(y),
+  column_lowering(context& c, const grouped_convolution& group, const column_plan& plan, const column_part& part, std::string name, std::string strategy)
+      : c_(c), group_(group), s_(group.sizes), plan_(plan), part_(part), name_(std::move(name)), strategy_(std::move(strategy)),
         segments_(segments_of(s_, plan.runs, plan.segments)), outputs_(part.outputs.size()), m0_(part.block.first_group * s_.c() + part.outputs.begin) {
-    const auto& node = c.model.at(v);
-    weights_ = c.model.at(node.inputs[1]).data;
-    if (node.inputs.size() > 2 && node.inputs[2].valid()) bias_ = c.model.at(node.inputs[2]).data;
+    for (const auto& m : group.members)
+      if (const auto own = intersect(m.channels, {m0_, m0_ + outputs_}); !own.empty())
+        results_.push_back({m, own, std::vector(static_cast<std::size_t>(s_.kernel_h), std::vector<std::uint32_t>(segments_.size() * cuts(), 0))});
+    if (group.members.size() > 1)
+      for (std::size_t i = 0; i < group.members.size(); ++i) weights_.push_back({static_cast<std::uint32_t>(i), group.members[i].channels, {0, s_.group_inputs()}, 0});
+    else
+      for (std::int64_t g = 0; g < part.block.groups; ++g)
+        weights_.push_back({0, {g * s_.c(), (g + 1) * s_.c()}, {g * s_.group_inputs(), (g + 1) * s_.group_inputs()}, (part.block.first_group + g) * s_.c()});
     once_ = reached_once(s_);
+    ensure(once_ || group.members.size() == 1, "convolutions lowered together: a product an output pixel", name_);
     // One kernel row whose input rows all exist, in one stretch: products add to the output row itself.
     direct_ = s_.kernel_h == 1 && s_.pad_top == 0 && (s_.out_height - 1) * s_.stride_h < s_.height && alone() && cuts() == 1;
-    partial_.assign(static_cast<std::size_t>(s_.kernel_h), std::vector<std::uint32_t>(segments_.size() * cuts(), 0));
     rows_of_phase_.assign(static_cast<std::size_t>(s_.stride_h), 0);
   }
 
@@ -303,10 +316,20 @@ class column_lowering {
       }
     }
     if (direct_) return;
-    for (std::size_t k = 0; k < segments_.size(); ++k) sum(k);
+    for (const auto& result : results_)
+      for (std::size_t k = 0; k < segments_.size(); ++k) sum(result, k);
   }
 
  private:
+  /// Output channels of the part that belong to one tensor.
+  struct part_result {
+    group_member of;
+    interval channels;                                ///< of the group
+    std::vector<std::vector<std::uint32_t>> partial;  ///< values by kernel row; then by cut of the inputs and stretch
+    [[nodiscard]] std::int64_t first() const { return channels.begin - of.channels.begin; }  ///< channel of the tensor
+  };
+  /// What the values and sums of a result are called.
+  [[nodiscard]] std::string name_of(const part_result& r) const { return results_.size() > 1 ? name_ + "." + c_.model.at(r.of.node).from.node : name_; }
   /// Do the stretches reach disjoint outputs that cover the row?
   [[nodiscard]] bool alone() const {
     std::int64_t end = 0;
@@ -340,25 +363,29 @@ class column_lowering {
     k.current().most = {1, 1};
     k.current().family = family;
     const affine in_row = row * s_.stride_h + phase;
-    const auto in = k.reads(x_, {n, c0, in_row, segment.periods.begin * period},
+    const auto in = k.reads(group_.x, {n, c0, in_row, segment.periods.begin * period},
                             {n + tile_extent(0), c0 + inputs, in_row + tile_extent(1), std::min(s_.width, segment.periods.end * period)});
-    std::vector<std::uint32_t> out;
-    for (const auto r : taps) {
-      if (direct_) {
-        out.push_back(k.writes(y_, {n, m0_, row, out0}, {n + tile_extent(0), m0_ + outputs_, row + tile_extent(1), segment.outs.end}));
-        continue;
+    std::vector<std::vector<std::uint32_t>> out(results_.size());  // accesses: by result, then by kernel row
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      auto& result = results_[i];
+      const std::int64_t count = result.channels.size();
+      for (const auto r : taps) {
+        if (direct_) {
+          out[i].push_back(k.writes(result.of.value, {n, result.first(), row, out0}, {n + tile_extent(0), result.first() + count, row + tile_extent(1), segment.outs.end}));
+          continue;
+        }
+        const auto value = c_.intermediate(name_of(result) + ".partial" + std::to_string(r) + cut_name(cut) + suffix(segment_number), {s_.batch, count, rows, width}, layout::physical::nhwc_row_strip);
+        result.partial[static_cast<std::size_t>(r)][cut * segments_.size() + segment_number] = value;
+        out[i].push_back(k.writes(value, {n, 0, row, 0}, {n + tile_extent(0), count, row + tile_extent(1), width}));
       }
-      const auto value = c_.intermediate(name_ + ".partial" + std::to_string(r) + cut_name(cut) + suffix(segment_number), {s_.batch, outputs_, rows, width}, layout::physical::nhwc_row_strip);
-      partial_[static_cast<std::size_t>(r)][cut * segments_.size() + segment_number] = value;
-      out.push_back(k.writes(value, {n, 0, row, 0}, {n + tile_extent(0), outputs_, row + tile_extent(1), width}));
     }
     // Output column `ow` of the image.
-    const auto at_out = [&](std::size_t t, const affine& ow) { return direct_ ? k.at(out[t], {n, m0_, row, ow}) : k.at(out[t], {n, 0, row, ow - out0}); };
+    const auto at_out = [&](std::size_t i, std::size_t t, const affine& ow) { return direct_ ? k.at(out[i][t], {n, results_[i].first(), row, ow}) : k.at(out[i][t], {n, 0, row, ow - out0}); };
     std::optional<operand> bias;
-    if (direct_ && bias_) bias = k.in(repeated_row(c_, k, name_ + ".bias", bias_, {m0_, m0_ + outputs_}, once_ ? widest_run() : width));
+    if (direct_ && group_.bias) bias = k.in(repeated_row(c_, k, name_ + ".bias", group_.bias, {m0_, m0_ + outputs_}, once_ ? widest_run() : width));
     for (std::size_t t = 0; !once_ && t < taps.size(); ++t) {  // what products add to; a bias only where there is one kernel row
-      if (bias) k.copy(at_out(t, out0), *bias, width * outputs_);
-      else k.fill(at_out(t, out0), 0, width * outputs_);
+      if (bias) k.copy(at_out(0, t, out0), *bias, width * outputs_);
+      else k.fill(at_out(0, t, out0), 0, width * outputs_);
     }
 
     const auto taps_count = static_cast<std::int64_t>(taps.size());
@@ -368,7 +395,7 @@ class column_lowering {
     std::optional<std::uint32_t> zeros;
     for (const auto& run : plan_.runs.runs) {
       if (run.outs == 0) continue;
-      const auto matrix = column_matrix(s_, part_, channels, run, taps, weights_);
+      const auto matrix = column_matrix(s_, part_, channels, run, taps, group_.weights, weights_);
       product_emitter product(k, c_.chip, matrix, matrix.rows, {0, {0, checked::divide_up(matrix.rows, c_.chip.crossbar_rows)}, {0, matrix.columns}});
       // Period j: pixels from j · period + first on; those beyond the row are zero, outputs beyond it are left out.
       const auto emit = [&](const affine& j, std::int64_t pixels, interval kept) {
@@ -381,12 +408,21 @@ class column_lowering {
           from.push_back({pixels * inputs, (run.pixels - pixels) * inputs, k.in(*zeros), 0, outside::never});
         }
         if (once_) {
-          product.emit(from, at_out(0, j * advance + run.out_first), bias, kept.size() * outputs_);
+          const affine first = j * advance + run.out_first;
+          if (results_.size() == 1) {
+            product.emit(from, at_out(0, 0, first), bias, kept.size() * outputs_);
+            return;
+          }
+          std::vector<product_piece> pieces;
+          for (std::int64_t pixel = 0; pixel < kept.size(); ++pixel)
+            for (std::size_t i = 0; i < results_.size(); ++i)
+              pieces.push_back({at_out(i, 0, first + pixel), pixel * outputs_ + results_[i].channels.begin - m0_, results_[i].channels.size()});
+          product.emit(from, pieces, bias);
           return;
         }
         product.emit(from, k.in(product_at), std::nullopt, physical(matrix.columns));
         for (std::size_t t = 0; t < taps.size(); ++t) {
-          const auto to = at_out(t, j * advance + (run.out_first + kept.begin));
+          const auto to = at_out(0, t, j * advance + (run.out_first + kept.begin));
           k.vector(isa::opcode::vvadd, to, to, k.in(product_at, (static_cast<std::int64_t>(t) * run.outs + kept.begin) * outputs_), kept.size() * outputs_);
         }
       };
@@ -409,28 +445,29 @@ class column_lowering {
         ++j;
       }
     }
-    c_.add(v_, k, strategy_);
+    c_.add(group_.members.front().node, k, strategy_, group_.op);
   }
 
   /// The sum of the output columns from where a stretch begins to reach to where the next one does. Input row = row · stride + tap · dilation −
   /// pad: row `shift` + output row of its phase.
-  void sum(std::size_t segment_number) {
+  void sum(const part_result& r, std::size_t segment_number) {
+    const std::int64_t count = r.channels.size();
     const affine n = tile_begin(0), row = tile_begin(1);
     const std::int64_t begin = segment_number == 0 ? 0 : segments_[segment_number].outs.begin;
     const std::int64_t end = segment_number + 1 < segments_.size() ? segments_[segment_number + 1].outs.begin : s_.out_width;
     if (end <= begin) return;
-    kernel_builder k(name_ + suffix(segment_number), {s_.batch, s_.out_height});
+    kernel_builder k(name_of(r) + suffix(segment_number), {s_.batch, s_.out_height});
     k.current().most = {1, 1};
-    const auto target = k.writes(y_, {n, m0_, row, begin}, {n + tile_extent(0), m0_ + outputs_, row + tile_extent(1), end});
-    const auto to = [&](std::int64_t ow) { return k.at(target, {n, m0_, row, ow}); };
+    const auto target = k.writes(r.of.value, {n, r.first(), row, begin}, {n + tile_extent(0), r.first() + count, row + tile_extent(1), end});
+    const auto to = [&](std::int64_t ow) { return k.at(target, {n, r.first(), row, ow}); };
     struct source {
       operand from;
       interval outs;
       bool always = false;  ///< it covers all columns, and its row exists for every output row
     };
     std::vector<source> sources;
-    for (std::int64_t r = 0; r < s_.kernel_h; ++r) {
-      const std::int64_t first = r * s_.dilation_h - s_.pad_top, phase = checked::floor_modulo(first, s_.stride_h), shift = checked::floor_divide(first, s_.stride_h);
+    for (std::int64_t tap = 0; tap < s_.kernel_h; ++tap) {
+      const std::int64_t first = tap * s_.dilation_h - s_.pad_top, phase = checked::floor_modulo(first, s_.stride_h), shift = checked::floor_divide(first, s_.stride_h);
       const std::int64_t rows = rows_of_phase_[static_cast<std::size_t>(phase)];
       if (rows == 0 || shift >= rows || shift + s_.out_height <= 0) continue;
       // The first one is that of the cut whose core makes this sum, where the two can be one tile: each cut's core gets some of the sums.
@@ -440,15 +477,15 @@ class column_lowering {
         const auto outs = intersect(from.outs, {begin, end});
         if (outs.empty()) continue;
         const std::int64_t at = outs.begin - from.outs.begin;
-        const auto access = k.reads(partial_[static_cast<std::size_t>(r)][j], {n, 0, row + shift, at}, {n + tile_extent(0), outputs_, row + shift + tile_extent(1), at + outs.size()});
+        const auto access = k.reads(r.partial[static_cast<std::size_t>(tap)][j], {n, 0, row + shift, at}, {n + tile_extent(0), count, row + shift + tile_extent(1), at + outs.size()});
         sources.push_back({k.at(access, {n, 0, row + shift, at}), outs, outs == interval{begin, end} && shift >= 0 && s_.out_height - 1 + shift < rows});
       }
     }
     std::stable_partition(sources.begin(), sources.end(), [](const source& a) { return a.always; });
     std::optional<operand> have;  // what the next addition adds to
-    if (bias_) have = k.in(repeated_row(c_, k, name_ + ".bias", bias_, {m0_, m0_ + outputs_}, end - begin));
+    if (group_.bias) have = k.in(repeated_row(c_, k, name_of(r) + ".bias", group_.bias, r.channels, end - begin));
     std::size_t next = 0;
-    const std::int64_t length = (end - begin) * outputs_;
+    const std::int64_t length = (end - begin) * count;
     if (!have && !sources.empty() && sources[0].always) have = sources[next++].from;
     if (have && next < sources.size() && sources[next].always) {
       k.vector(isa::opcode::vvadd, to(begin), sources[next].from, *have, length);
@@ -460,39 +497,38 @@ class column_lowering {
     }
     for (; next < sources.size(); ++next) {
       const auto& a = sources[next];
-      k.vector(isa::opcode::vvadd, to(a.outs.begin), a.from, to(a.outs.begin), a.outs.size() * outputs_).when_outside = outside::skip;
+      k.vector(isa::opcode::vvadd, to(a.outs.begin), a.from, to(a.outs.begin), a.outs.size() * count).when_outside = outside::skip;
     }
-    c_.add(v_, k, strategy_);
+    c_.add(r.of.node, k, strategy_);
   }
 
   [[nodiscard]] std::int64_t physical(std::int64_t columns) const { return checked::divide_up(columns, c_.chip.weight_columns) * c_.chip.weight_columns; }
 
   context& c_;
-  model::vertex v_;
-  convolution_shape s_;
+  const grouped_convolution& group_;
+  const convolution_shape& s_;
   const column_plan& plan_;
   const column_part& part_;
   std::string name_, strategy_;
-  std::uint32_t x_, y_;
   std::vector<row_segment> segments_;
   std::int64_t outputs_, m0_;  ///< output channels of the part, and the first of them
-  model::constant_ptr weights_, bias_;
+  std::vector<column_weights> weights_;
+  std::vector<part_result> results_;  ///< in the order of their channels; one, but of a group
   bool direct_ = false, once_ = false;
-  std::vector<std::vector<std::uint32_t>> partial_;  ///< by kernel row; then by cut of the inputs and stretch
   std::vector<std::int64_t> rows_of_phase_;
 };
 
 }  // namespace detail
 
-/// Lowers a convolution with the kernel in the columns. Requires: plan_columns has parts. Lanes: (n, input row of a phase) and (n, output row).
-inline void lower_columns(context& c, model::vertex v, const std::string& strategy) {
-  const auto& node = c.model.at(v);
-  const auto plan = plan_columns(shape_of(c.model, v), c.chip, &c);
-  const auto x = c.operand(node.inputs[0], layout::physical::nhwc_row_strip);
-  const auto y = c.result_in_rows(node.outputs[0]);
+/// Lowers a convolution or group with the kernel in the columns. Requires: plan_columns has parts; a group's are reached_once. Lanes: (n, input row
+/// of a phase) and (n, output row).
+inline void lower_columns(context& c, const convolution_group& nodes, const std::string& strategy) {
+  const auto x = c.operand(c.model.at(nodes.nodes.front()).inputs[0], layout::physical::nhwc_row_strip);
+  const auto group = grouped(c, nodes, x, [&](model::tensor_id t) { return c.result_in_rows(t); });
+  const auto plan = plan_columns(group.sizes, c.chip, &c);
   for (std::size_t u = 0; u < plan.parts.size(); ++u)
-    detail::column_lowering(c, v, plan, plan.parts[u], detail::part_name(node.from.node, u, plan.parts.size()), strategy, x, y).run();
-  c.complete_rows(node.outputs[0], y);
+    detail::column_lowering(c, group, plan, plan.parts[u], detail::part_name(group.name, u, plan.parts.size()), strategy).run();
+  for (const auto& m : group.members) c.complete_rows(c.model.at(m.node).outputs[0], m.value);
 }
 
 /// Picoseconds of one core for all rows, crossbars included (context::resource_cost).

@@ -6,13 +6,13 @@
 
 #include "raptor/lowering/context.hpp"
 #include "raptor/lowering/contraction.hpp"
-#include "raptor/lowering/convolution_strategies.hpp"
 #include "raptor/lowering/dynamic_matmul.hpp"
 #include "raptor/lowering/elementwise.hpp"
 #include "raptor/lowering/movement.hpp"
 #include "raptor/lowering/normalization.hpp"
 #include "raptor/lowering/pooling.hpp"
 #include "raptor/lowering/reduction.hpp"
+#include "raptor/lowering/siblings.hpp"
 #include "raptor/lowering/softmax.hpp"
 #include "raptor/lowering/upsampling.hpp"
 
@@ -26,7 +26,7 @@ struct lowered {
   context::prices price;     ///< at which strategies competed
 };
 
-/// Lowers a planned model graph: every node by its family, then the graph results, dense, in order.
+/// Lowers a planned model graph: every node by its family, convolutions alone or together (siblings.hpp), then the graph results, dense, in order.
 ///
 /// Errors: unsupported, naming every node that has no lowering (all of them at once); what the strategies throw.
 /// Cost: O(nodes + weight blocks). Deterministic.
@@ -39,13 +39,14 @@ template <class... Strategies>
   for (const auto t : g.outputs) result.graph.outputs.push_back({g.at(t).name, g.at(t).sizes});
   context c(g, plan, chip, options, time, result.graph, energy);
   c.price = fair_prices(c, strategies);
+  convolution_lowering convolutions(c, strategies);
   result.options = options, result.price = c.price;
   std::vector<std::string> refused;
   std::string hint;
   for (model::vertex v = 0; v < g.node_count(); ++v) {
     const auto& n = g.at(v);
     try {
-      if (std::holds_alternative<model::convolution>(n.op)) result.convolutions.push_back(lower_convolution(c, v, strategies));
+      if (std::holds_alternative<model::convolution>(n.op)) result.convolutions.push_back(convolutions.lower(v));
       else if (has_resident_weights(g, v)) lower_contraction(c, v);
       else
         std::visit(

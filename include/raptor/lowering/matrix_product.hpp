@@ -54,6 +54,17 @@ struct logical_matrix {
   return result;
 }
 
+/// Puts a matrix of as many rows to the right of another one.
+inline void append_columns(logical_matrix& m, const logical_matrix& right) {
+  const auto sources = static_cast<std::uint32_t>(m.sources.size());
+  m.sources.insert(m.sources.end(), right.sources.begin(), right.sources.end());
+  for (auto b : right.blocks) {
+    b.source += sources, b.column += m.columns;
+    m.blocks.push_back(b);
+  }
+  m.columns += right.columns;
+}
+
 /// Appends a row that holds a bias (one value a column, repeated `copies` times): its input is the constant one.
 inline void append_bias_row(logical_matrix& m, const model::constant_ptr& bias, std::int64_t offset, std::int64_t columns, std::int64_t copies) {
   m.sources.push_back(bias);
@@ -103,6 +114,12 @@ struct product_part {
   return parts;
 }
 
+/// Elements [first, first + length) of a product's result and where they go.
+struct product_piece {
+  operand to;
+  std::int64_t first = 0, length = 0;
+};
+
 /// Emits one part of a product into a kernel: declares array groups and scratch once, then one product a call.
 class product_emitter {
  public:
@@ -122,11 +139,15 @@ class product_emitter {
   /// The matrix's inputs that this part needs: runs outside need not be given.
   [[nodiscard]] interval inputs() const { return {first_, inputs_}; }
 
-  /// Appends one product. `runs` are in order; matrix rows that none of them gives have weights only in columns beyond `wanted`, and are fed with
-  /// zeros or what an earlier product of the kernel left. The first `wanted` elements of the result (all where it
-  /// is 0) go to `out`; where `bias` is given (as many elements) it is added.
+  /// Appends one product whose first `wanted` elements (all where it is 0) go to `out`.
   void emit(const std::vector<input_run>& runs, const operand& out, const std::optional<operand>& bias, std::int64_t wanted = 0) {
-    if (wanted == 0) wanted = columns_;
+    emit(runs, {{out, 0, wanted == 0 ? columns_ : wanted}}, bias);
+  }
+  /// Appends one product whose result goes out in consecutive pieces, from its first element on. `runs` are in order; matrix rows that none of them
+  /// gives have weights only in columns beyond the pieces, and are fed with zeros or what an earlier product of the kernel left. Where `bias` is
+  /// given (as many elements as the pieces) it is added. Instructions: those of the product, then one a piece.
+  void emit(const std::vector<input_run>& runs, const std::vector<product_piece>& pieces, const std::optional<operand>& bias) {
+    const std::int64_t wanted = pieces.back().first + pieces.back().length;
     std::vector<operand> sources(static_cast<std::size_t>(slices_));
     std::vector<outside> rules(sources.size(), outside::never);
     for (std::size_t s = 0; s < sources.size(); ++s) {
@@ -141,11 +162,19 @@ class product_emitter {
     }
     for (std::size_t s = 0; s < sources.size(); ++s) {
       const bool last = s + 1 == sources.size();
-      const bool direct = last && s == 0 && !bias && physical_columns_ == wanted;
-      kernel_.matrix(direct ? out : kernel_.in(s == 0 ? sum() : partial()), sources[s], groups_[s]).when_outside = rules[s];
-      if (s > 0) kernel_.vector(isa::opcode::vvadd, last && !bias ? out : kernel_.in(sum()), kernel_.in(sum()), kernel_.in(partial()), wanted);
-      if (last && bias) kernel_.vector(isa::opcode::vvadd, out, kernel_.in(sum()), *bias, wanted);
-      if (last && s == 0 && !bias && !direct) kernel_.copy(out, kernel_.in(sum()), wanted);
+      const bool direct = last && s == 0 && !bias && pieces.size() == 1 && physical_columns_ == wanted;
+      kernel_.matrix(direct ? pieces[0].to : kernel_.in(s == 0 ? sum() : partial()), sources[s], groups_[s]).when_outside = rules[s];
+      if (direct) return;
+      if (s > 0 && (!last || bias)) kernel_.vector(isa::opcode::vvadd, kernel_.in(sum()), kernel_.in(sum()), kernel_.in(partial()), wanted);
+      if (!last) continue;
+      // The last addition, or a copy, brings the pieces to their places.
+      std::optional<operand> added = bias;
+      if (!added && s > 0) added = kernel_.in(partial());
+      for (const auto& piece : pieces) {
+        const auto from = kernel_.in(sum(), piece.first);
+        if (added) kernel_.vector(isa::opcode::vvadd, piece.to, from, further(*added, 0, piece.first), piece.length);
+        else kernel_.copy(piece.to, from, piece.length);
+      }
     }
   }
 
@@ -168,8 +197,10 @@ class product_emitter {
   }
   /// The operand `elements` further along a run.
   static operand advance(const input_run& run, std::int64_t elements) {
-    operand o = run.from;
-    o.at[o.what == operand::kind::temporary ? 0 : run.dimension] += affine(elements);
+    return further(run.from, run.from.what == operand::kind::temporary ? 0 : run.dimension, elements);
+  }
+  static operand further(operand o, std::size_t dimension, std::int64_t elements) {
+    o.at[dimension] += affine(elements);
     return o;
   }
 

@@ -72,6 +72,11 @@ class touching {
   [[nodiscard]] toucher readers_of(const access& box) { return who(readers_[box.value], box); }
   [[nodiscard]] toucher writers_of(const access& box) { return who(writers_[box.value], box); }
 
+  /// Is all that is written of a box written by computes that stand in front of `place`?
+  [[nodiscard]] bool written_before(const access& box, std::size_t place) {
+    return std::all_of(writers_[box.value].begin(), writers_[box.value].end(), [&](const touch& t) { return never_meet(*t.box, box) || now(t.vertex) < place; });
+  }
+
   /// All accesses of `from` are those of `to` from now on.
   void merge(std::size_t from, std::size_t to) { merged_into_[now(from)] = now(to); }
 
@@ -108,8 +113,8 @@ class touching {
 /// and every tile reads exactly the box that the producer's tile writes, which nobody else reads. Chains merge one by one.
 /// Other computes may read and write other channels of the same tensor.
 ///
-/// The merged compute stands where the consumer stood, so that its other operands exist; it is legal because nobody else
-/// waits for the producer's result. Guarantees: same values computed; vertex order stays topological.
+/// The merged compute stands where the consumer stood, so that its other operands exist, where nobody else waits for a result of the producer; else
+/// where the producer stood, if the consumer's other operands exist there. Guarantees: same values computed; vertex order stays topological.
 /// `most_reads`: what reads more values that are computed than this does not join a compute with weights: it has much to wait for, and the core that
 /// holds the weights does not do it.
 /// Cost: O(accesses), times the accesses of other boxes of the same value. Deterministic.
@@ -138,26 +143,33 @@ class touching {
       if (writer.computes != 1 || reader.computes != 1 || reader.accesses != 1) continue;
       const auto p = writer.vertex;
       if (p == v || computes[p].lanes != g.at(v).lanes || (reads > most_reads && !computes[p].groups.empty())) continue;
-      // The producer's results other than this one must be its own business too, since it moves behind others.
+      // Where the producer's results other than this one are its own business too, it can move behind others.
       bool exact = false, alone = true;
-      for (auto at = open[p].begin(); alone && at != open[p].end();) {
+      for (auto at = open[p].begin(); at != open[p].end();) {
         const access& a = **at;
         if (a.value == read.value && a.low == read.low && a.high == read.high) {
           exact = writer.accesses == 1 && a.mode == access_mode::assign;
-          ++at;
-        } else if (own(p, a)) {
+        } else if (alone && own(p, a)) {
           *at = open[p].back();
           open[p].pop_back();
+          continue;
         } else {
           alone = false;
         }
+        ++at;
       }
-      if (!exact || !alone) continue;
+      const auto known_before = [&](const access& a) { return a.mode != access_mode::read || &a == &read || touching.written_before(a, p); };
+      if (!exact || (!alone && !std::all_of(g.at(v).accesses.begin(), g.at(v).accesses.end(), known_before))) continue;
+      const auto place = alone ? v : p, left = alone ? p : v;
       compute merged = std::move(computes[p]);
       detail::append(merged, std::move(computes[v]));
-      computes[v] = std::move(merged);
-      gone[p] = true;
-      touching.merge(p, v);
+      computes[place] = std::move(merged);
+      gone[left] = true;
+      touching.merge(left, place);
+      if (!alone) {
+        std::erase_if(open[p], [&](const access* a) { return a->value == read.value && a->low == read.low && a->high == read.high; });
+        open[p].insert(open[p].end(), open[v].begin(), open[v].end());
+      }
       break;
     }
   }

@@ -26,8 +26,20 @@ inline constexpr std::size_t most_convolutions = 200;
   return positions > pack ? positions / pack * pack : positions;
 }
 
+/// The other members of the group that a convolution was lowered in, by name, the first ones where they are many; empty: it was lowered alone.
+[[nodiscard]] inline std::string lowered_together_with(const model::graph& g, const lowering::convolution_choice& choice, std::size_t most = 12) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto v : choice.together) {
+    if (v == choice.node) continue;
+    if (++shown <= most) text += (text.empty() ? "" : ", ") + clipped(g.at(v).from.node, 60);
+  }
+  return shown > most ? text + " and " + std::to_string(shown - most) + " more" : text;
+}
+
 /// How every convolution of a model was lowered, and why: sizes, the chosen strategy with its cost, the runner-up, and what
-/// the strategies that do not apply said. Costs are those of one core for all windows, in microseconds.
+/// the strategies that do not apply said. Of one that was lowered together with others: with which, and its share of their cost; the runner-up is then
+/// the best strategy for it alone. Costs are those of one core for all windows, in microseconds.
 ///
 /// Deterministic. Cost: linear in the convolutions; at most `most` of them are described.
 [[nodiscard]] inline std::string convolution_report(const model::graph& g, const std::vector<lowering::convolution_choice>& choices, const program::geometry& chip,
@@ -72,10 +84,12 @@ inline constexpr std::size_t most_convolutions = 200;
       continue;
     }
     text += "  chosen   " + clipped(c.strategy) + "  " + microseconds(c.cost) + " us\n";
+    const auto others = lowered_together_with(g, c);
+    if (!others.empty()) text += "  together with " + others + "\n";
     const std::pair<std::string, double>* next = nullptr;
     for (const auto& candidate : c.candidates)
-      if (candidate.first != c.strategy && (next == nullptr || candidate.second < next->second)) next = &candidate;
-    if (next != nullptr) text += "  next     " + clipped(next->first) + "  " + microseconds(next->second) + " us\n";
+      if ((candidate.first != c.strategy || !others.empty()) && (next == nullptr || candidate.second < next->second)) next = &candidate;
+    if (next != nullptr) text += "  next     " + clipped(next->first) + "  " + microseconds(next->second) + " us" + (others.empty() ? "" : ", alone") + "\n";
     else text += "  next     none, no other strategy applies\n";
     std::size_t shown = 0;
     for (const auto& [name, reason] : c.refused) {

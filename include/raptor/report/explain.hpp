@@ -11,6 +11,7 @@
 
 #include "raptor/layout/planner.hpp"
 #include "raptor/model/graph.hpp"
+#include "raptor/report/convolutions.hpp"
 #include "raptor/report/format.hpp"
 #include "raptor/report/strategies.hpp"
 #include "raptor/schedule/copies.hpp"
@@ -147,11 +148,18 @@ template <target::chip_target Target, class Strategies>
     text += "            instead " + name_of(a) + ": about " + std::to_string(static_cast<std::int64_t>(more)) + (more < 0 ? "" : " more") + " instructions, all else the same\n";
   }
 
+  const auto choice = std::find_if(e.lowered.convolutions.begin(), e.lowered.convolutions.end(), [&](const auto& c) { return c.node == v; });
+  const bool convolution = choice != e.lowered.convolutions.end();
+  const bool together = convolution && !choice->together.empty();
+  if (together)
+    text += "  together  with " + lowered_together_with(e.model, *choice) + ": they read the same tensor, one product gives the channels of all; the computes are those of " +
+            clipped(e.model.at(choice->together.front()).from.node) + "\n";
+
   // The computes of the node.
   std::vector<lowering::vertex> own;
   for (lowering::vertex c = 0; c < e.computes.size(); ++c)
     if (e.computes.at(c).node == v) own.push_back(c);
-  if (own.empty()) return text + "  computes  none: nothing is left to do, or it was merged into a neighbour\n";
+  if (own.empty() && !together) return text + "  computes  none: nothing is left to do, or it was merged into a neighbour\n";
   share_of_chip all;
   demand work;
   std::int64_t crossbars = 0, copied = 0;
@@ -171,34 +179,36 @@ template <target::chip_target Target, class Strategies>
     rows.push_back("    " + left(clipped(compute.name, 30), 32) + right(std::to_string(one.tiles), 6) + right(std::to_string(one.cores.size()), 8) + right(std::to_string(size), 11) +
                    right(microseconds(one.start), 12) + right(microseconds(one.finish), 12) + right(microseconds(one.busy), 12) + "\n");
   }
-  std::string names;
-  for (const auto& s : strategies) names += (names.empty() ? "" : ", ") + s;
-  text += "  strategy  " + (names.empty() ? std::string("-") : names) + "\n";
-  text += "  got       " + std::to_string(all.tiles) + (all.tiles == 1 ? " tile" : " tiles") + " on " + std::to_string(all.cores.size()) + (all.cores.size() == 1 ? " core:" : " cores:") +
-          list_of(all.cores) + "; stage" + list_of(all.stages) + "\n";
-  text += "  crossbars " + std::to_string(crossbars) + " of one copy, " + std::to_string(copied) + " of all copies\n";
-  text += "  predicted from " + microseconds(all.start) + " to " + microseconds(all.finish) + ", " + microseconds(all.busy) + " of cores; the whole model takes " +
-          microseconds(e.schedule.predicted) + "\n";
-  text += "  computes                            tiles  copies  crossbars       start      finish     of cores\n";
-  constexpr std::size_t most_rows = 16;
-  for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) text += rows[i];
-  if (rows.size() > most_rows) text += "    ... and " + std::to_string(rows.size() - most_rows) + " more\n";
+  if (!own.empty()) {
+    std::string names;
+    for (const auto& s : strategies) names += (names.empty() ? "" : ", ") + s;
+    text += "  strategy  " + (names.empty() ? std::string("-") : names) + "\n";
+    text += "  got       " + std::to_string(all.tiles) + (all.tiles == 1 ? " tile" : " tiles") + " on " + std::to_string(all.cores.size()) + (all.cores.size() == 1 ? " core:" : " cores:") +
+            list_of(all.cores) + "; stage" + list_of(all.stages) + "\n";
+    text += "  crossbars " + std::to_string(crossbars) + " of one copy, " + std::to_string(copied) + " of all copies\n";
+    text += "  predicted from " + microseconds(all.start) + " to " + microseconds(all.finish) + ", " + microseconds(all.busy) + " of cores; the whole model takes " +
+            microseconds(e.schedule.predicted) + "\n";
+    text += "  computes                            tiles  copies  crossbars       start      finish     of cores\n";
+    constexpr std::size_t most_rows = 16;
+    for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) text += rows[i];
+    if (rows.size() > most_rows) text += "    ... and " + std::to_string(rows.size() - most_rows) + " more\n";
+  }
   text += "  work of one core                  matrix      vector      copies         all  products  crossbars\n";
-  text += row_of("this program", work, crossbars) + "\n";
+  if (!own.empty()) text += row_of("this program", work, crossbars) + "\n";
 
-  const auto choice = std::find_if(e.lowered.convolutions.begin(), e.lowered.convolutions.end(), [&](const auto& c) { return c.node == v; });
-  if (choice == e.lowered.convolutions.end()) return text;
+  if (!convolution) return text;
   std::string refused;
   for (const auto& s : e.strategies.of(v)) {
     if (!s.refused.empty()) {
       refused += "    " + left(s.name, 24) + " does not apply: " + clipped(s.refused, 200) + "\n";
       continue;
     }
-    text += row_of(s.name, s.work, s.crossbars) + (s.name == choice->strategy ? "  chosen" : "") + ", cost " + microseconds(s.cost);
+    text += row_of(s.name, s.work, s.crossbars) + (together ? "  alone" : s.name == choice->strategy ? "  chosen" : "") + ", cost " + microseconds(s.cost);
     const auto whole = instead.find(s.name);
     text += (whole == instead.end() ? "" : "; the whole model then: " + whole->second) + "\n";
   }
   text += refused;
+  if (together) text += "    its share of what the group costs is " + microseconds(choice->cost) + "\n";
   text += "    the cost is what competes: all work, and " + microseconds(e.lowered.price.crossbar) + " for each crossbar of as many copies as bring a core's share down to " +
           microseconds(e.lowered.price.share) + "\n";
   if (e.lowered.options.convolution_at(n.from.node) != "auto") text += "    the strategy was forced by --pim-conv-lowering\n";

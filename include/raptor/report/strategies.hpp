@@ -108,6 +108,7 @@ template <target::chip_target Target>
 }
 
 /// Lower bounds over the strategies, for lower_bounds: every convolution by the strategy that asks least for it, the others as they are.
+/// Convolutions that were lowered together are kept so or taken apart, whichever asks less.
 ///
 /// - best_matrix: all products, as `matrix`
 /// - best_work: all instructions, as `work` (only with one instruction in flight)
@@ -127,16 +128,26 @@ template <target::chip_target Target, class Strategies>
   for (const auto& d : actual) matrix = checked::add(matrix, products_of(d));
   std::map<std::string, std::size_t> by_matrix, by_work;
   for (const auto& choice : lowered.convolutions) {
+    if (!choice.together.empty() && choice.together.front() != choice.node) continue;  // the first member speaks for the group
     const demand& own = actual.at(choice.node);
-    const std::string *least = &choice.strategy, *shortest = &choice.strategy;
-    picoseconds fewest = products_of(own), quickest = own.serial();
-    for (const auto& s : table.of(choice.node)) {
-      if (!s.refused.empty()) continue;
-      if (const auto products = products_of(s.work); products < fewest) fewest = products, least = &s.name;
-      if (s.work.serial() < quickest) quickest = s.work.serial(), shortest = &s.name;
-    }
-    matrix -= products_of(own) - fewest, work -= own.serial() - quickest;
-    ++by_matrix[*least], ++by_work[*shortest];
+    const auto members = choice.together.empty() ? std::vector<model::vertex>{choice.node} : choice.together;
+    const auto chosen = choice.together.empty() ? choice.strategy : choice.strategy + " together";
+    const auto least = [&](const auto& measure, std::map<std::string, std::size_t>& by) {
+      // What its members ask for apart, each by the strategy that asks least; one that no strategy lowers stays as it is.
+      picoseconds apart = 0;
+      std::vector<const std::string*> names;
+      for (const auto v : members) {
+        const strategy_work* best = nullptr;
+        for (const auto& s : table.of(v))
+          if (s.refused.empty() && (best == nullptr || measure(s.work) < measure(best->work))) best = &s;
+        if (best != nullptr) apart += measure(best->work), names.push_back(&best->name);
+      }
+      const bool better = names.size() == members.size() && apart < measure(own);
+      for (std::size_t i = 0; i < members.size(); ++i) ++by[better ? *names[i] : chosen];
+      return better ? apart : measure(own);
+    };
+    matrix -= products_of(own) - least(products_of, by_matrix);
+    work -= own.serial() - least([](const demand& d) { return d.serial(); }, by_work);
   }
   const auto list = [](const std::map<std::string, std::size_t>& counts) {
     std::string text;
