@@ -158,10 +158,11 @@ TEST_CASE("how computes divide the rows of a value") {
   CHECK(divided({{{2, 4}, {0, 6}}, {{0, 2}, {0, 6}}}) == parts{{0, 2, 0, 6}, {2, 4, 0, 6}});
   CHECK(divided({{{0, 4}, {4, 6}}, {{0, 4}, {0, 1}}, {{0, 4}, {1, 4}}}) == parts{{0, 4, 0, 1}, {0, 4, 1, 4}, {0, 4, 4, 6}});
   CHECK(divided({{{0, 2}, {3, 6}}, {{2, 4}, {0, 6}}, {{0, 2}, {0, 3}}}) == parts{{0, 2, 0, 3}, {0, 2, 3, 6}, {2, 4, 0, 6}});
-  // Not the whole row, sums of several, and boxes that depend on the tile are no division.
+  // What several add up is one part.
+  CHECK(divided({{{0, 2}, {0, 6}, sum}, {{2, 4}, {0, 6}, sum}, {{0, 2}, {0, 6}, sum}, {{2, 4}, {0, 6}, sum}}) == parts{{0, 2, 0, 6}, {2, 4, 0, 6}});
+  // Not the whole row, sums of whole rows, and boxes that depend on the tile are no division.
   CHECK(divided({{{0, 2}, {0, 6}}, {{2, 3}, {0, 6}}}) == parts{});
   CHECK(divided({{{0, 4}, {0, 6}, sum}, {{0, 4}, {0, 6}, sum}}) == parts{});
   CHECK(divided({{{0, 2}, {0, 6}, sum}, {{0, 2}, {0, 6}, sum}}) == parts{});
-  CHECK(divided({{{0, 2}, {0, 6}, sum}, {{2, 4}, {0, 6}, sum}, {{0, 2}, {0, 6}, sum}, {{2, 4}, {0, 6}, sum}}) == parts{});
   CHECK(divided({{{0, 4}, {0, 3}}, {{0, 4}, {3, 6}}}, true) == parts{});
 }

@@ -15,13 +15,18 @@ pool make(pool_kind kind, shape kernel, shape strides, shape begin, shape end, b
   if (dilations.empty()) dilations.assign(kernel.size(), 1);
   return {kind, kernel, strides, dilations, begin, end, with_padding};
 }
-/// Errors in both layouts where the image has two axes, with and without ceil_mode.
+/// Errors in both layouts where the image has two axes, rows whole and in stretches, with and without ceil_mode.
 double worst_of(const pool& op, const shape& in) {
   double worst = 0;
   for (const bool ceil : {false, true}) {
     const auto out = model::pool_shape(op, in, ceil);
     worst = std::max(worst, error_of(op, {given(in)}, out, dense));
-    if (in.size() == 4) worst = std::max(worst, error_of(op, {given(in)}, out, rows));
+    if (in.size() != 4) continue;
+    for (const std::int64_t tile_time : {std::int64_t{20'000'000}, std::int64_t{4'000}, std::int64_t{1}}) {
+      lowering::lowering_options options;
+      options.tile_time = tile_time;
+      worst = std::max(worst, error_of(op, {given(in)}, out, rows, 4, options));
+    }
   }
   return worst;
 }
@@ -56,6 +61,23 @@ TEST_CASE("pools equal the reference over kernels, strides, pads, dilations and 
       CHECK(worst_of(make(kind, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}, {0, 0, 0}, with_padding, {2, 1, 2}), {2, 2, 5, 4, 5}) <= tolerance);
       CHECK(worst_of(make(kind, {3, 3}, {1, 1}, {0, 0}, {0, 0}, with_padding, {1, 1}), {1, 1, 200, 150}) <= tolerance);  // rows of their own factor
     }
+}
+
+TEST_CASE("rows that take long are cut into stretches, each of which reads what its windows meet") {
+  lowering::lowering_options options;
+  options.tile_time = 1;
+  const one_node pooled(make(pool_kind::max, {3, 3}, {2, 2}, {1, 1}, {1, 1}), {given({1, 4, 8, 12})}, {1, 4, 4, 6}, rows, 4, options);
+  REQUIRE(pooled.computes.size() == 4);  // the first one brings the image into rows
+  const std::pair<std::int64_t, std::int64_t> read[] = {{0, 4}, {3, 8}, {7, 12}};
+  for (lowering::vertex v = 0; v < 3; ++v) {
+    const auto& accesses = pooled.computes.at(v + 1).accesses;
+    CHECK(accesses[0].low[3] == affine(read[v].first));
+    CHECK(accesses[0].high[3] == affine(read[v].second));
+    CHECK(accesses[1].low[3] == affine(static_cast<std::int64_t>(2 * v)));
+  }
+  // Windows that meet nothing of the image: in one.
+  const one_node beyond(make(pool_kind::max, {1, 1}, {1, 1}, {0, 5}, {0, 5}), {given({1, 4, 8, 3})}, {1, 4, 8, 13}, rows, 4, options);
+  CHECK(beyond.computes.size() == 2);
 }
 
 TEST_CASE("every window length from 1 to 20 reduces right") {

@@ -6,100 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "interpreter.hpp"
-#include "one_node.hpp"
-#include "raptor/lowering/lower.hpp"
-#include "raptor/lowering/merging.hpp"
+#include "branches.hpp"
 
 using namespace raptor;
 using namespace raptor::test;
 using namespace raptor::lowering;
 
 namespace {
-
-struct branch {
-  std::int64_t channels = 1;
-  bool bias = false, relu = false;
-  std::int64_t kernel = 1, stride = 1;
-  bool output = false;  ///< the convolution's own tensor is a graph output too
-};
-
-/// x → a convolution a branch (c0, c1, …), each perhaps with a relu behind it; every end is a graph output. All in row strips.
-struct branches {
-  model::graph graph;
-  layout::plan plan;
-  program::geometry chip;
-  lowering_options options;
-  instruction_time time = [](isa::opcode op, std::int64_t n) { return (op == isa::opcode::mvmul ? 100000 : 100) + n; };
-  lowered result;
-
-  branches(const shape& x_sizes, const std::vector<branch>& list) {
-    chip.core_count = 8, chip.crossbars_per_core = 16, chip.crossbar_rows = chip.crossbar_columns = chip.weight_columns = 16;
-    const auto x = graph.add_tensor({"x", model::element_type::f32, x_sizes, nullptr});
-    graph.inputs = {x};
-    const auto constant = [&](const std::string& name, const shape& sizes, std::uint32_t seed) {
-      model::tensor t{name, model::element_type::f32, sizes, nullptr};
-      t.data = std::make_shared<const model::constant>(model::constant{noise(element_count(sizes), seed)});
-      return graph.add_tensor(t);
-    };
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const auto& b = list[i];
-      const auto name = "c" + std::to_string(i);
-      const auto seed = static_cast<std::uint32_t>(10 * i + 5);
-      std::vector<model::tensor_id> inputs{x, constant(name + ".w", {b.channels, x_sizes[1], b.kernel, b.kernel}, seed)};
-      if (b.bias) inputs.push_back(constant(name + ".b", {b.channels}, seed + 1));
-      const shape y_sizes{x_sizes[0], b.channels, (x_sizes[2] - b.kernel) / b.stride + 1, (x_sizes[3] - b.kernel) / b.stride + 1};
-      auto y = graph.add_tensor({name + ".y", model::element_type::f32, y_sizes, nullptr});
-      graph.add_node({model::convolution{{b.kernel, b.kernel}, {b.stride, b.stride}, {1, 1}, {0, 0}, {0, 0}, 1}, inputs, {y}, {name, "Conv", "", 13}});
-      plan.chosen.push_back({std::vector<layout::physical>(inputs.size(), dense), rows, 0});
-      plan.chosen.back().operands[0] = rows;
-      if (b.output || !b.relu) graph.outputs.push_back(y);
-      if (!b.relu) continue;
-      const auto z = graph.add_tensor({name + ".z", model::element_type::f32, y_sizes, nullptr});
-      graph.add_node({model::unary{model::unary_kind::relu, 0, 0}, {y}, {z}, {name + ".relu", "Relu", "", 13}});
-      plan.chosen.push_back({{rows}, rows, 0});
-      graph.outputs.push_back(z);
-    }
-  }
-
-  /// Lowers, checks all outputs in several tilings, before and after merging, and gives the groups by the numbers of their branches.
-  template <class Strategies = default_convolution_strategies>
-  std::set<std::set<std::string>> groups(const Strategies& strategies = {}) {
-    result = lower_model(graph, plan, chip, options, time, strategies);
-    const std::vector<model::tensor_value> inputs{model::make_value(graph.at(graph.inputs[0]).sizes, noise(element_count(graph.at(graph.inputs[0]).sizes)))};
-    const auto expected = model::evaluate(graph, inputs);
-    for (const auto& computes : {result.graph, merge_trivial(result.graph)})
-      for (const auto& how : {tiling{1, false, 0}, tiling{1, true, 1}}) {
-        interpreter machine(computes, inputs);
-        machine.run(how);
-        std::size_t seen = 0;
-        for (std::uint32_t v = 0; v < computes.values().size(); ++v) {
-          const auto position = computes.values()[v].result;
-          if (position < 0) continue;
-          ++seen;
-          const auto& wanted = expected.at(static_cast<std::size_t>(position));
-          CHECK(model::compare(model::make_value(wanted.sizes, machine.value(v)), wanted).relative() < 1e-5);
-        }
-        CHECK(seen == graph.outputs.size());
-      }
-    std::set<std::set<std::string>> found;
-    for (const auto& choice : result.convolutions) {
-      std::set<std::string> names;
-      for (const auto v : choice.together) names.insert(graph.at(v).from.node);
-      if (names.empty()) continue;
-      CHECK(names.count(graph.at(choice.node).from.node) == 1);
-      CHECK(names.size() > 1);
-      found.insert(names);
-    }
-    return found;
-  }
-  [[nodiscard]] std::vector<std::string> with_weights() const {
-    std::vector<std::string> names;
-    for (vertex v = 0; v < result.graph.size(); ++v)
-      if (!result.graph.at(v).groups.empty()) names.push_back(result.graph.at(v).name);
-    return names;
-  }
-};
 
 using groups = std::set<std::set<std::string>>;
 using strings = std::vector<std::string>;
@@ -203,6 +116,22 @@ TEST_CASE("the kernel in the columns: slices of channels, parts of the output ch
         }
   CHECK(of_three > 60);
   CHECK(several > 40);
+}
+
+TEST_CASE("results that wait for others in a sum stay alone, those of a concatenation do not") {
+  const auto with = [](bool relu_between, const model::operation& op) {
+    branches b({1, 20, 6, 6}, {{9, false, relu_between}, {9, false, relu_between}, {11}, {8}});
+    const bool sum = std::holds_alternative<model::binary>(op);
+    const auto y = b.graph.add_tensor({"y", model::element_type::f32, {1, sum ? 9 : 18, 6, 6}, nullptr});
+    b.graph.add_node({op, {b.graph.outputs[0], b.graph.outputs[1]}, {y}, {"y", sum ? "Add" : "Concat", "", 13}});
+    b.plan.chosen.push_back({{rows, rows}, rows, 0});
+    b.graph.outputs = {y, b.graph.outputs[2], b.graph.outputs[3]};
+    return b.groups(windows{});
+  };
+  for (const bool relu : {false, true}) {
+    CHECK(with(relu, model::binary{model::binary_kind::add}) == groups{{"c2", "c3"}});
+    CHECK(with(relu, model::concat{1}) == groups{{"c0", "c1", "c2", "c3"}});
+  }
 }
 
 TEST_CASE("groups fit a core, and cost less than their members alone") {

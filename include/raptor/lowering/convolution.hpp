@@ -306,8 +306,10 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
         };
         const std::int64_t full = outs.size() / how.pack, rest = outs.size() % how.pack;
         const std::int64_t o0 = block.first_group * s.c() + (how.pack > 1 ? 0 : piece.columns.begin);
+        const auto slices = static_cast<double>(piece.slices.size());
+        const double time = slices * static_cast<double>(c.time(isa::opcode::mvmul, piece.columns.size())) + (slices - 1) * static_cast<double>(c.time(isa::opcode::vvadd, piece.columns.size()));
         if (several) {
-          k.loop(full, [&](const affine& ow) {
+          k.repeat(full, time, [&](const affine& ow) {
             std::vector<product_piece> pieces;
             for (std::size_t i = 0; i < out.size(); ++i)
               pieces.push_back({k.at(out[i], {n, 0, oh, ow + outs.begin}), how.outputs[i].channels.begin, how.outputs[i].channels.size()});
@@ -315,7 +317,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
           });
           continue;
         }
-        if (full > 0) k.loop(full, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
+        if (full > 0) k.repeat(full, time, [&](const affine& i) { product.emit(runs_of(i * how.pack, how.pack), target(i * how.pack, o0), bias); });
         if (rest > 0) product.emit(runs_of(full * how.pack, rest), target(full * how.pack, o0), bias, rest * block.groups * s.c());
       }
       if (!strip_out)

@@ -159,7 +159,10 @@ struct row_part {
       if (!a.low[1].is_constant() || !a.high[1].is_constant()) return {};
       const interval channels{a.low[1].constant(), a.high[1].constant()};
       if (a.low[3].is_constant() && a.high[3].is_constant()) {
-        parts.push_back({channels, {a.low[3].constant(), a.high[3].constant()}});
+        const row_part part{channels, {a.low[3].constant(), a.high[3].constant()}};
+        // What several computes add up is one part.
+        if (a.mode == access_mode::accumulate && std::find(parts.begin(), parts.end(), part) != parts.end()) continue;
+        parts.push_back(part);
       } else {
         const auto& writer = c.out.at(w);
         if (writer.lanes.size() != 3 || writer.granule[2] != writer.most[2] || a.low[3] != tile_begin(2) || a.high[3] != tile_end(2)) return {};

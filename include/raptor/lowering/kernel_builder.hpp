@@ -85,6 +85,14 @@ class kernel_builder {
     blocks_.pop_back();
     blocks_.back()->push_back({std::move(repeated)});
   }
+  /// As loop; but where an iteration takes `time` picoseconds, longer than a core should go on without a pause, the iterations are written out: a tile
+  /// can pause between the statements outside of loops, and between iterations (schedule::atoms_of).
+  template <class Body>
+  void repeat(std::int64_t count, double time, const Body& body) {
+    constexpr double long_iteration = 4'000'000;
+    if (time <= long_iteration) return loop(count, body);
+    for (std::int64_t i = 0; i < count; ++i) body(affine(i));
+  }
   /// What `body()` appends goes to the prologue (once a core, before its first tile).
   template <class Body>
   void prologue(const Body& body) {

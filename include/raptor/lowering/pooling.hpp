@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -111,28 +112,42 @@ struct pool_request {
   float neutral = 0;
 };
 
-/// Rows: the rows of the window are combined as they are, outside ones left out, into one padded row; then along the row.
-inline void pool_rows(context& c, model::vertex v, std::uint32_t x_value, std::uint32_t result, const pool_request& p) {
+/// The part of an axis that gives the outputs `outs`: the image's elements that their windows meet.
+struct axis_part {
+  interval outs, elements;
+  pool_axis axis;  ///< of these elements alone
+};
+[[nodiscard]] inline axis_part part_of(const pool_axis& a, interval outs) {
+  const auto first = [&](std::int64_t out) { return checked::multiply(out, a.stride) - a.begin; };
+  const auto start = first(outs.begin), end = checked::add(first(outs.end - 1), a.span());
+  axis_part part{outs, {std::clamp<std::int64_t>(start, 0, a.in), std::clamp<std::int64_t>(end, 0, a.in)}, a};
+  part.axis.in = part.elements.size(), part.axis.out = outs.size(), part.axis.begin = part.elements.begin - start;
+  return part;
+}
+
+/// Rows: the rows of the window are combined as they are, outside ones left out, into one padded row; then along the row. Some columns of each row.
+inline void pool_row_part(context& c, model::vertex v, std::uint32_t x_value, std::uint32_t result, const pool_request& p, const axis_part& part, const std::string& suffix) {
   const shape in = c.out.values()[x_value].sizes, out = c.out.values()[result].sizes;
   const auto channels = in[1];
-  const auto &rows = p.trimmed[0], &columns = p.trimmed[1];
-  const auto padded = columns.padded();
+  const auto &rows = p.trimmed[0], &columns = part.axis;
+  const auto padded = columns.padded(), width = columns.out, first_out = part.outs.begin;
   const auto elements = checked::multiply(padded, channels);
 
-  kernel_builder k(compute_name(c, v), {out[0], out[2]});
+  kernel_builder k(compute_name(c, v) + suffix, {out[0], out[2]});
   one_row_a_tile(k);
   const auto n = tile_begin(0), h = tile_begin(1);
   const auto top = h * rows.stride - rows.begin;
-  const auto x = k.reads(x_value, {n, 0, top, 0},
-                         {tile_end(0), channels, (tile_end(1) - 1) * rows.stride - rows.begin + rows.span(), in[3]});
-  const auto [low, high] = row_box(out);
+  const auto x = k.reads(x_value, {n, 0, top, part.elements.begin},
+                         {tile_end(0), channels, (tile_end(1) - 1) * rows.stride - rows.begin + rows.span(), part.elements.end});
+  auto [low, high] = row_box(out);
+  low[3] = part.outs.begin, high[3] = part.outs.end;
   const auto y = k.writes(result, low, high);
 
-  const auto t = k.scratch("row", elements, padded != in[3]);
-  if (padded != in[3]) k.prologue([&] { k.fill(k.in(t), p.neutral, elements); });
+  const auto t = k.scratch("row", elements, padded != columns.in);
+  if (padded != columns.in) k.prologue([&] { k.fill(k.in(t), p.neutral, elements); });
   const auto middle = k.in(t, columns.begin * channels);
-  const auto length = in[3] * channels;
-  const auto row = [&](const affine& tap) { return k.at(x, {n, 0, top + tap * rows.dilation, 0}); };
+  const auto length = columns.in * channels;
+  const auto row = [&](const affine& tap) { return k.at(x, {n, 0, top + tap * rows.dilation, part.elements.begin}); };
   const auto accumulate = [&](std::int64_t first, std::int64_t last, outside when) {
     if (first >= last) return;
     k.loop(last - first, [&](const affine& i) { k.vector(p.f, middle, row(first + i), middle, length).when_outside = when; });
@@ -156,12 +171,12 @@ inline void pool_rows(context& c, model::vertex v, std::uint32_t x_value, std::u
   std::array<std::uint32_t, 2> free{t, t};
   if (columns.kernel > 2) free[0] = k.scratch("taps", elements);
   if (columns.kernel > 3) free[1] = k.scratch("more_taps", elements);
-  const auto r = reduce_taps(k, p.f, t, free, columns.dilation * channels, columns.kernel, ((out[3] - 1) * columns.stride + 1) * channels);
-  const bool neighbours = columns.stride == 1 || out[3] == 1;
-  k.loop(neighbours ? 1 : out[3], [&](const affine& w) {
+  const auto r = reduce_taps(k, p.f, t, free, columns.dilation * channels, columns.kernel, ((width - 1) * columns.stride + 1) * channels);
+  const bool neighbours = columns.stride == 1 || width == 1;
+  k.loop(neighbours ? 1 : width, [&](const affine& w) {
     const auto from = w * (columns.stride * channels);
-    const auto to = k.at(y, {n, 0, h, w});
-    const affine count = neighbours ? out[3] * channels : channels;
+    const auto to = k.at(y, {n, 0, h, w + first_out});
+    const affine count = neighbours ? width * channels : channels;
     if (r.single)
       k.copy(to, k.in(r.a, from), count);
     else
@@ -173,15 +188,16 @@ inline void pool_rows(context& c, model::vertex v, std::uint32_t x_value, std::u
   }
 
   // Divide by the number of taps: those of the row times those of the column.
-  const auto row_counts = tap_counts(p.all[0], p.op.count_include_pad), column_counts = tap_counts(p.all[1], p.op.count_include_pad);
+  const auto row_counts = tap_counts(p.all[0], p.op.count_include_pad), all_column_counts = tap_counts(p.all[1], p.op.count_include_pad);
+  const std::vector<std::int64_t> column_counts(all_column_counts.begin() + part.outs.begin, all_column_counts.begin() + part.outs.end);
   const bool one_row_count = all_equal(row_counts), one_column_count = all_equal(column_counts);
-  const auto pixels = std::clamp<std::int64_t>(4096 / channels, 1, out[3]);
+  const auto pixels = std::clamp<std::int64_t>(4096 / channels, 1, width);
   const auto scale_by = [&](std::uint32_t factors) {  // a vector of `pixels` pixels, for all chunks of the row
     const auto chunk = [&](const affine& w, std::int64_t count) {
-      k.vector(isa::opcode::vvmul, k.at(y, {n, 0, h, w}), k.at(y, {n, 0, h, w}), k.in(factors), count * channels);
+      k.vector(isa::opcode::vvmul, k.at(y, {n, 0, h, w + first_out}), k.at(y, {n, 0, h, w + first_out}), k.in(factors), count * channels);
     };
-    k.loop(out[3] / pixels, [&](const affine& i) { chunk(i * pixels, pixels); });
-    if (out[3] % pixels != 0) chunk(out[3] / pixels * pixels, out[3] % pixels);
+    k.loop(width / pixels, [&](const affine& i) { chunk(i * pixels, pixels); });
+    if (width % pixels != 0) chunk(width / pixels * pixels, width % pixels);
   };
   if (!one_row_count) {
     std::vector<float> factors;
@@ -196,7 +212,7 @@ inline void pool_rows(context& c, model::vertex v, std::uint32_t x_value, std::u
     const auto count = checked::multiply(row_count, column_counts[0]);
     if (one_row_count && count != 1) scale_by(filled(k, "factor", reciprocal(count), pixels * channels));
   } else {
-    const auto factors = k.scratch("column_factors", out[3] * channels, true);
+    const auto factors = k.scratch("column_factors", width * channels, true);
     k.prologue([&] {
       for (std::size_t first = 0; first < column_counts.size();) {
         std::size_t last = first;
@@ -206,9 +222,24 @@ inline void pool_rows(context& c, model::vertex v, std::uint32_t x_value, std::u
         first = last;
       }
     });
-    k.vector(isa::opcode::vvmul, k.at(y, {n, 0, h, 0}), k.at(y, {n, 0, h, 0}), k.in(factors), out[3] * channels);
+    k.vector(isa::opcode::vvmul, k.at(y, {n, 0, h, first_out}), k.at(y, {n, 0, h, first_out}), k.in(factors), width * channels);
   }
   c.add(v, k);
+}
+
+/// Rows, in stretches where a row takes longer than a tile should.
+inline void pool_rows(context& c, model::vertex v, std::uint32_t x_value, std::uint32_t result, const pool_request& p) {
+  const shape in = c.out.values()[x_value].sizes, out = c.out.values()[result].sizes;
+  const auto& columns = p.trimmed[1];
+  // Rows of the window, doublings along the row, and a factor.
+  const auto operations = p.trimmed[0].kernel - 1 + static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(columns.kernel))) + (p.op.kind == model::pool_kind::max ? 0 : 1);
+  const double row = static_cast<double>(operations) * static_cast<double>(c.time(p.f, columns.padded() * in[1]));
+  const auto count = std::clamp<std::int64_t>(static_cast<std::int64_t>(row / c.tile_time(out[2]) + 0.5), 1, std::max<std::int64_t>(1, out[3] / 2));
+  std::vector<axis_part> parts;
+  for (std::int64_t i = 0; i < count; ++i) parts.push_back(part_of(columns, {out[3] * i / count, out[3] * (i + 1) / count}));
+  // Windows beyond the image: all in one.
+  if (std::any_of(parts.begin(), parts.end(), [](const axis_part& part) { return part.elements.empty(); })) parts = {part_of(columns, {0, out[3]})};
+  for (std::size_t i = 0; i < parts.size(); ++i) pool_row_part(c, v, x_value, result, p, parts[i], parts.size() > 1 ? "[" + std::to_string(i) + "]" : "");
 }
 
 /// Dense, any number of spatial axes: one plane (n, c) after the other is padded in a buffer, reduced along each axis with vectors

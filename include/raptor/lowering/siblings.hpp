@@ -39,6 +39,23 @@ namespace detail {
   return s.groups == 1 && s.k() > 0;
 }
 
+/// By node: does its result wait for others in front of the next convolution, in an operator that combines several computed operands (a sum)?
+/// A concatenation combines nothing. Cost: O(edges).
+[[nodiscard]] inline std::vector<bool> waiting_results(const model::graph& g) {
+  std::vector<bool> waits(g.node_count(), false);
+  for (model::vertex v = g.node_count(); v-- > 0;) {
+    const auto [first, last] = boost::out_edges(v, g.structure());
+    for (auto e = first; e != last; ++e) {
+      const auto user = boost::target(*e, g.structure());
+      const auto& [inputs, op] = std::tie(g.at(user).inputs, g.at(user).op);
+      const auto computed = std::count_if(inputs.begin(), inputs.end(), [&](model::tensor_id t) { return t.valid() && !g.at(t).is_constant(); });
+      const bool combines = computed > 1 && !std::holds_alternative<model::concat>(op);
+      if (combines || (waits[user] && !std::holds_alternative<model::convolution>(op))) waits[v] = true;
+    }
+  }
+  return waits;
+}
+
 /// The cheapest strategy that lowers a group together, and its cost; none where there is no such strategy.
 template <class... Strategies>
 [[nodiscard]] std::optional<std::pair<std::string, double>> best_together(const context& c, const convolution_group& group, const std::tuple<Strategies...>& strategies) {
@@ -64,6 +81,9 @@ template <class... Strategies>
 /// Groups of at least two convolutions that cost less together than alone: of those that could be lowered together, the two groups (at first
 /// single convolutions) that save most become one, until none saves anything.
 ///
+/// A convolution whose result waits for others in a sum stays alone: sends meet their receivers, so a core that has to wait with one member's
+/// channels would hold up those of all.
+///
 /// Guarantees: groups are disjoint, in the order of their first members. Deterministic. Cost: O(convolutions × most²) costs of strategies, where of
 /// more than `most` convolutions of one tensor every `most` consecutive ones are looked at together.
 template <class... Strategies>
@@ -73,9 +93,10 @@ template <class... Strategies>
     return std::tuple{c.model.at(v).inputs[0].index(), op.kernel, op.strides, op.dilations, op.pads_begin, op.pads_end};
   };
   if (!c.options.siblings) return {};
+  const auto waits = detail::waiting_results(c.model);
   std::map<decltype(geometry(0)), std::vector<std::vector<model::vertex>>> alike;
   for (model::vertex v = 0; v < c.model.node_count(); ++v) {
-    if (!detail::may_join(c, v)) continue;
+    if (waits[v] || !detail::may_join(c, v)) continue;
     auto& lists = alike[geometry(v)];
     if (lists.empty() || lists.back().size() == most) lists.emplace_back();
     lists.back().push_back(v);
