@@ -1,11 +1,14 @@
 #include "tools/pipeline.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <fstream>
 #include <functional>
 #include <future>
 #include <iterator>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -189,30 +192,34 @@ compilation compile_model(const model::graph& canonical, const target::pim& chip
   std::vector<candidate> kept;  // the best ones, ascending
   const auto most = judged_exactly(options) ? exact_candidates(options) : std::size_t{1};
   const auto until = std::min(options.last, stage::scheduled);
-  // Several at a time, where the machine can; they are judged in their order, so that the result does not depend on that.
+  // Several at a time, where the machine can; equal ones are ranked by their number, so that the result does not depend on who is done first.
   const std::size_t workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
   const auto evaluate = [&](const std::vector<variant>& choices, std::size_t begin) {
-    std::vector<std::optional<schedule::picoseconds>> worth;
-    for (std::size_t first = begin; first < choices.size(); first += workers) {
-      std::vector<std::future<std::optional<compilation>>> made;
-      for (std::size_t i = first; i < std::min(first + workers, choices.size()); ++i)
-        made.push_back(std::async(std::launch::async, [&, i]() -> std::optional<compilation> {
-          try {
-            return with_compiler(choices[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); });
-          } catch (const error& e) {
-            if (e.code() != error_code::capacity) throw;  // another variant may fit; where none does, the compilation below says why
-            return std::nullopt;
-          }
-        }));
-      for (std::size_t k = 0; k < made.size(); ++k) {
-        auto c = made[k].get();
-        worth.push_back(c ? std::optional(c->worth) : std::nullopt);
-        if (!c) continue;
-        const auto at = std::find_if(kept.begin(), kept.end(), [&](const candidate& other) { return c->worth < other.made.worth; });
-        kept.insert(at, {std::move(*c), first + k});
-        if (kept.size() > most) kept.pop_back();
+    std::vector<std::optional<schedule::picoseconds>> worth(choices.size() - begin);
+    std::vector<std::exception_ptr> failed(worth.size());
+    std::atomic<std::size_t> next{begin};
+    std::mutex judging;
+    const auto rank = [](const candidate& c) { return std::pair(c.made.worth, c.variant); };
+    const auto work = [&] {
+      for (std::size_t i = next++; i < choices.size(); i = next++) {
+        try {
+          candidate c{with_compiler(choices[i], [&](const auto& compiler) { return compiler.decide(canonical, stage::scheduled, nothing); }), i};
+          const std::scoped_lock lock(judging);
+          worth[i - begin] = c.made.worth;
+          kept.insert(std::find_if(kept.begin(), kept.end(), [&](const candidate& other) { return rank(c) < rank(other); }), std::move(c));
+          if (kept.size() > most) kept.pop_back();
+        } catch (const error& e) {
+          if (e.code() != error_code::capacity) failed[i - begin] = std::current_exception();  // another variant may fit; where none does, the compilation below says why
+        } catch (...) {
+          failed[i - begin] = std::current_exception();
+        }
       }
-    }
+    };
+    std::vector<std::future<void>> running;
+    for (std::size_t k = 0; k < std::min(workers, worth.size()); ++k) running.push_back(std::async(std::launch::async, work));
+    for (auto& r : running) r.get();
+    for (const auto& f : failed)
+      if (f) std::rethrow_exception(f);
     return worth;
   };
   auto ranking = search(variants, neighbour, evaluate);

@@ -154,7 +154,8 @@ struct window_plan {
     one += static_cast<double>(slices * c.time(isa::opcode::mvmul, m.columns)) + static_cast<double>((slices - 1) * c.time(isa::opcode::vvadd, m.columns));
   }
   const auto wanted = static_cast<std::int64_t>(one * static_cast<double>(products) / c.tile_time(s.out_height) + 0.5);
-  const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, products / 2));
+  const std::int64_t least = 2 * one > c.tile_time(s.out_height) ? 1 : 2;  // products of a stretch
+  const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, products / least));
   std::vector<interval> result;
   for (std::int64_t i = 0; i < count; ++i)
     result.push_back({products * i / count * pack, std::min(s.out_width, products * (i + 1) / count * pack)});
