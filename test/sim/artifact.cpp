@@ -245,10 +245,31 @@ TEST_CASE("array_group_map") {
   CHECK(has(config_failure([](json& c) { c["array_group_map"].erase("core1"); }), "'array_group_map.core1' is missing"));
 }
 
-TEST_CASE("config.json: more values or tensors than a program has are refused before they are kept") {
+TEST_CASE("config.json: more tensors than a program has are refused before they are kept") {
   const auto tensors = config_failure([](json& c) { c["inputs_addresses"] = c["inputs_sizes"] = std::vector<int>(70'000, 0); });
   CHECK(tensors.find("capacity error: 'inputs_addresses' has 70000 entries; 65536 are the most") == 0);
-  const auto values = config_failure([](json& c) { c["outputs_sizes"] = std::vector<int>(2'000'000, 0); });
-  CHECK(values.find("capacity error: ") == 0);
-  CHECK(values.find("too many values; 1048576 are allowed") != std::string::npos);
+  const auto little = config_failure([](json& c) {
+    c["inputs_addresses"] = c["inputs_sizes"] = std::vector<int>(60'000, 0);
+    for (const char* key : {"inputs_names", "inputs_shapes", "inputs_types"}) c.erase(key);
+  });
+  CHECK(has(little, "capacity error: the file has "));
+  CHECK(has(little, "but what it describes takes more than "));
+}
+
+TEST_CASE("config.json: other fields may contain what they like; of equal names the last counts") {
+  const auto loads = [](const std::string& start) {
+    const auto failure = load_failure([&](const temporary_directory& d) { d.write("config.json", "{" + start + "," + example_config().dump().substr(1)); });
+    return failure;
+  };
+  std::string numbers = "1", objects = "{}";
+  for (int i = 0; i < 1'000'000; ++i) numbers += ",1", objects += ",{}";
+  CHECK(loads("\"other\":[" + numbers + "]").empty());
+  CHECK(loads("\"other\":{\"core_cnt\":[" + objects + "]}").empty());
+  CHECK(loads("\"core_cnt\":\"two\",\"array_group_map\":[1,{\"]\":\"\\\"}\"}],\"xbar_size\":0").empty());
+  CHECK(loads("\"\\u0063ore_cnt\":7").empty());
+  const auto last = load_failure([&](const temporary_directory& d) {
+    const auto text = example_config().dump();
+    d.write("config.json", "\xef\xbb\xbf " + text.substr(0, text.size() - 1) + ", \"\\u0063ore_cnt\" : 7 } \n");
+  });
+  CHECK(has(last, "'array_group_map.core2' is missing"));
 }

@@ -61,10 +61,32 @@ TEST_CASE("a small compressed file does not make the reader hold a large one") {
   while (quotes.size() <= most) quotes += "\\\", [{:";
   for (const auto& part : {"\"x\":\"" + std::string(most + 1, 'y') + "\",", "\"x\":\"" + quotes + "\",", "\"" + std::string(most + 1, 'y') + "\":0,", "\"x\":" + std::string(most + 1, '1') + ","})
     CHECK(single(compressed(start + part + rest)).ends_with(refused));
-  // The configuration is kept: all of its strings together are limited.
-  std::string names;
-  for (int i = 0; i < 40; ++i) names += "\"" + std::string(most / 2, static_cast<char>('a' + i % 26)) + std::to_string(i) + "\":0,";
-  CHECK(single(compressed("{\"config\":{" + names + rest.substr(10))).ends_with("config has too many values"));
+  // Of the configuration two fields are kept, and not more of them than any program has.
+  std::string names, groups = "1";
+  for (int i = 0; i < 40; ++i) names += "\"" + std::string(most / 2, static_cast<char>('a' + i % 26)) + std::to_string(i) + "\":[0,{}],";
+  CHECK(single(compressed("{\"config\":{" + names + rest.substr(10))) == "accepted");
+  for (std::size_t i = 0; i < 3 * most; ++i) groups += ",1";
+  CHECK(single(compressed(R"({"config":{"core_cnt":1,"array_group_map":{"core0":[)" + groups + R"(]}},"core0":[]})")).ends_with("config has too many values"));
+}
+
+TEST_CASE("the configuration of a single file") {
+  const auto with = [](const std::string& config) { return single("{\"config\":" + config + ",\"core0\":[{\"op\":\"setbw\"}]}"); };
+  CHECK(with(R"({"x":[[{}],"y"],"core_cnt":1,"z":{"core_cnt":9},"array_group_map":{"core0":[3, 5],"other":"x"},"core":null})") == "accepted");
+  CHECK(with(R"({"core_cnt":"7","array_group_map":[],"core_cnt":1,"array_group_map":{"core0":[9],"core\u0030":[1]}})") == "accepted");
+  CHECK(with(R"({"core_cnt":1,"array_group_map":{"core0":[4,5]}})") == "Instruction config field 'array_group_map.core0' assigns 9 crossbars, but hardware provides 8");
+  for (const char* list : {"[0]", "[1,-1]", "[1.5]", "[[1]]", "[{}]", "[\"1\"]", "[null]", "[true]", "[4294967295]"})
+    CHECK(with("{\"core_cnt\":1,\"array_group_map\":{\"core0\":" + std::string(list) + "}}") == "Instruction config field 'array_group_map.core0' must contain positive crossbar counts");
+  for (const char* list : {"{}", "1", "\"[]\"", "null"})
+    CHECK(with("{\"core_cnt\":1,\"array_group_map\":{\"core0\":" + std::string(list) + "}}") == "Instruction config field 'array_group_map.core0' must be an array");
+  CHECK(with(R"({"core_cnt":1,"array_group_map":{"core00":[]}})") == "Instruction config is missing 'array_group_map.core0'");
+  CHECK(with(R"({"core_cnt":1,"array_group_map":[]})") == "Instruction config field 'array_group_map' must be an object");
+  CHECK(with(R"({"core_cnt":1})") == "Instruction config field 'array_group_map' must be an object");
+  for (const char* count : {"1.0", "\"1\"", "[1]", "{}", "null"})
+    CHECK(with("{\"array_group_map\":{\"core0\":[]},\"core_cnt\":" + std::string(count) + "}") == "Instruction config field 'core_cnt' must be a positive integer");
+  CHECK(with(R"({"core_cnt":5})") == "Instruction config field 'core_cnt' is 5, but the simulator config supports 1..4");
+  for (const char* config : {"[]", "1", "null", "\"{}\""}) CHECK(with(config) == "Single-file instruction input requires an object field 'config'");
+  CHECK(with(std::string(64, '[') + std::string(64, ']')) == "Single-file instruction input requires an object field 'config'");
+  CHECK(with("{\"x\":" + std::string(64, '[') + std::string(64, ']') + "}").ends_with("config is nested too deeply"));
 }
 
 TEST_CASE("fields of instructions") {

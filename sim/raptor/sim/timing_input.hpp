@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -19,12 +20,13 @@
 
 #include "raptor/isa/binary.hpp"
 #include "raptor/isa/table.hpp"
+#include "raptor/sim/core_lists.hpp"
 #include "raptor/sim/timing_model/program.hpp"
 #include "raptor/sim/timing_model/program_json.hpp"
 #include "raptor/sim/timing_model/text_source.hpp"
 #include "raptor/support/checked.hpp"
 #include "raptor/support/error.hpp"
-#include "raptor/support/json_extent.hpp"
+#include "raptor/support/json_view.hpp"
 #include "raptor/target/configuration.hpp"
 
 /// Programs for the timing model: artifact directories, pimsim-nn's directories and its single file (plain, gzip or zlib).
@@ -118,36 +120,58 @@ inline void check_core(const timed_core& c) {
   }
 }
 
-[[nodiscard]] inline std::int64_t core_count(const json& config, const std::string& context, std::int64_t most) {
-  const auto at = config.find("core_cnt");
-  if (at == config.end() || !at->is_number_integer()) throw malformed(context + " field 'core_cnt' must be a positive integer");
-  const std::int64_t count = at->get<std::int32_t>();
-  if (count < 1 || count > most)
-    throw malformed(context + " field 'core_cnt' is " + std::to_string(count) + ", but the simulator config supports 1.." + std::to_string(most));
-  return count;
-}
-[[nodiscard]] inline std::vector<std::int64_t> groups_of(const json& config, std::int64_t core, std::int64_t available) {
-  const std::string name = "array_group_map.core" + std::to_string(core);
-  const auto map = config.find("array_group_map");
-  if (map == config.end() || !map->is_object()) throw malformed("Instruction config field 'array_group_map' must be an object");
-  const auto at = map->find("core" + std::to_string(core));
-  if (at == map->end()) throw malformed("Instruction config is missing '" + name + "'");
-  if (!at->is_array()) throw malformed("Instruction config field '" + name + "' must be an array");
-  std::vector<std::int64_t> groups;
-  std::int64_t sum = 0;
-  for (const auto& g : *at) {
-    if (!g.is_number_integer() || g.get<std::int32_t>() <= 0) throw malformed("Instruction config field '" + name + "' must contain positive crossbar counts");
-    groups.push_back(g.get<std::int32_t>());
-    sum = checked::add(sum, groups.back());
+/// What a program's configuration says to the timing model; the rest of it is skipped.
+class program_config {
+ public:
+  /// `text`: an object, which must outlive this. `context`: how errors call it. Errors: malformed.
+  program_config(json_view text, const std::string& context, std::int64_t most_cores) {
+    json_view count;
+    if (text.is_object())
+      text.each_member([&](const std::string& name, json_view value) {
+        if (name == "core_cnt") count = value;
+        if (name == "array_group_map") map_ = value;
+      });
+    const auto number = count.text().empty() || count.is_object() || count.is_array() || count.is_string() ? json() : count.value();
+    if (!number.is_number_integer()) throw malformed(context + " field 'core_cnt' must be a positive integer");
+    core_count_ = number.get<std::int32_t>();
+    if (core_count_ < 1 || core_count_ > most_cores)
+      throw malformed(context + " field 'core_cnt' is " + std::to_string(core_count_) + ", but the simulator config supports 1.." + std::to_string(most_cores));
+    if (map_.is_object()) lists_.emplace(map_, core_count_);
   }
-  if (sum > available)
-    throw malformed("Instruction config field '" + name + "' assigns " + std::to_string(sum) + " crossbars, but hardware provides " + std::to_string(available));
-  return groups;
-}
+  [[nodiscard]] std::int64_t core_count() const noexcept { return core_count_; }
+  /// Crossbars of the array groups of a core. Errors: malformed.
+  [[nodiscard]] std::vector<std::int64_t> groups_of(std::int64_t core, std::int64_t available) const {
+    const std::string name = "array_group_map.core" + std::to_string(core);
+    if (!lists_) throw malformed("Instruction config field 'array_group_map' must be an object");
+    const auto list = lists_->find(core);
+    if (list.text().empty()) throw malformed("Instruction config is missing '" + name + "'");
+    if (!list.is_array()) throw malformed("Instruction config field '" + name + "' must be an array");
+    std::int64_t sum = 0;
+    std::size_t count = 0;
+    const auto crossbars = [&](json_view entry) { return std::int64_t{entry.value().get<std::int32_t>()}; };
+    list.each_entry([&](json_view entry) {
+      const bool scalar = !entry.is_object() && !entry.is_array() && !entry.is_string();
+      if (!scalar || !entry.value().is_number_integer() || crossbars(entry) <= 0) throw malformed("Instruction config field '" + name + "' must contain positive crossbar counts");
+      sum = checked::add(sum, crossbars(entry));
+      ++count;
+    });
+    if (sum > available)
+      throw malformed("Instruction config field '" + name + "' assigns " + std::to_string(sum) + " crossbars, but hardware provides " + std::to_string(available));
+    std::vector<std::int64_t> groups;
+    groups.reserve(count);
+    list.each_entry([&](json_view entry) { groups.push_back(crossbars(entry)); });
+    return groups;
+  }
+
+ private:
+  std::int64_t core_count_ = 0;
+  json_view map_;
+  std::optional<core_lists> lists_;
+};
 /// A core with its groups, checked.
-[[nodiscard]] inline timed_core complete_core(std::int64_t id, timed_stream stream, const json& config, const target::configuration& hardware) {
+[[nodiscard]] inline timed_core complete_core(std::int64_t id, timed_stream stream, const program_config& config, const target::configuration& hardware) {
   if (stream.size() >= std::size_t{1} << 31) throw malformed("core" + std::to_string(id) + " has more than 2147483647 instructions");
-  timed_core core{id, std::move(stream), groups_of(config, id, hardware.chip_config.core_config.matrix_config.xbar_array_count)};
+  timed_core core{id, std::move(stream), config.groups_of(id, hardware.chip_config.core_config.matrix_config.xbar_array_count)};
   check_core(core);
   return core;
 }
@@ -162,14 +186,14 @@ inline void check_core(const timed_core& c) {
     if (e.code() == error_code::io) throw;
     throw malformed(failed + e.what());
   }
-  if (!events.config || !events.config->is_object()) throw malformed("Single-file instruction input requires an object field 'config'");
-  const auto count = core_count(*events.config, "Instruction config", hardware.chip_config.core_cnt);
+  if (events.config.empty()) throw malformed("Single-file instruction input requires an object field 'config'");
+  const program_config config(json_view(events.config), "Instruction config", hardware.chip_config.core_cnt);
   timed_program program;
   for (auto& [id, stream] : events.cores) {
-    if (id >= count) break;
+    if (id >= config.core_count()) break;
     if (!stream) throw malformed("Single-file instruction field 'core" + std::to_string(id) + "' must be an array");
     if (const auto& fault = stream->fault) throw error(fault->code, (fault->json ? failed : "") + fault->text);
-    program.cores.push_back(complete_core(id, timed_stream(stream->instructions), *events.config, hardware));
+    program.cores.push_back(complete_core(id, timed_stream(stream->instructions), config, hardware));
     stream->instructions = {};
   }
   if (program.cores.empty()) throw malformed("Single-file instruction input contains no configured core instructions");
@@ -190,19 +214,14 @@ inline void check_core(const timed_core& c) {
 [[nodiscard]] inline timed_program load_directory(const std::filesystem::path& directory, const target::configuration& hardware) {
   namespace fs = std::filesystem;
   const fs::path config_file = directory / "config.json";
-  json config;
-  {
-    std::ifstream in(config_file, std::ios::binary);
-    if (!in) throw error(error_code::io, "Failed to open instruction directory config: " + config_file.string());
-    const std::string text(std::istreambuf_iterator<char>(in), {});
-    check_json_extent(text, config_file.string());
-    try {
-      config = json::parse(text);
-    } catch (const json::exception& e) {
-      throw malformed("Failed to parse instruction directory config '" + config_file.string() + "': " + e.what());
-    }
-  }
-  const auto count = core_count(config, "Instruction directory config", hardware.chip_config.core_cnt);
+  std::ifstream in(config_file, std::ios::binary);
+  if (!in) throw error(error_code::io, "Failed to open instruction directory config: " + config_file.string());
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const auto document = check_json(text, config_file.string(), [&](const std::string& words) {
+    throw malformed("Failed to parse instruction directory config '" + config_file.string() + "': " + words);
+  });
+  const program_config config(document, "Instruction directory config", hardware.chip_config.core_cnt);
+  const auto count = config.core_count();
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory))
     if (entry.is_regular_file()) names.insert(entry.path().filename().string());

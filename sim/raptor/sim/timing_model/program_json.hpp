@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -152,31 +154,32 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
 
   /// core_file: the list at the top; no value where the text is no list.
   std::optional<json_stream> list;
-  /// single_file: `config`, and by number what is called core<number>; no value where that is no list. Not an object: none of it.
-  std::optional<json> config;
+  /// single_file: the text of `config`, empty where that is no object; and by number what is called core<number>, no value where that is no
+  /// list. Not an object: none of it.
+  std::string config;
   std::map<std::int64_t, std::optional<json_stream>> cores;
 
-  bool null() override { return leaf("null", 0, nullptr); }
-  bool boolean(bool v) override { return leaf("boolean", v ? 1 : 0, v); }
-  bool number_integer(number_integer_t v) override { return leaf("number", json_parts::to_int(static_cast<std::uint64_t>(v)), v); }
-  bool number_unsigned(number_unsigned_t v) override { return leaf("number", json_parts::to_int(v), v); }
-  bool number_float(number_float_t v, const string_t&) override { return leaf("number", json_parts::to_int(v), v); }
-  bool binary(binary_t&) override { return leaf("binary", 0, nullptr); }
+  bool null() override { return in_config() ? add("null") : leaf("null", 0); }
+  bool boolean(bool v) override { return in_config() ? add(v ? "true" : "false") : leaf("boolean", v ? 1 : 0); }
+  bool number_integer(number_integer_t v) override { return in_config() ? add(std::to_string(v)) : leaf("number", json_parts::to_int(static_cast<std::uint64_t>(v))); }
+  bool number_unsigned(number_unsigned_t v) override { return in_config() ? add(std::to_string(v)) : leaf("number", json_parts::to_int(v)); }
+  bool number_float(number_float_t v, const string_t& text) override { return in_config() ? add(text) : leaf("number", json_parts::to_int(v)); }
+  bool binary(binary_t&) override { return leaf("binary", 0); }
   bool string(string_t& text) override {
-    if (in_config()) count(text.size() / text_value), add(text);
-    else if (depth_ == instruction_depth()) fields_.set_text(key_, text);
-    else static_cast<void>(leaf("string", 0, nullptr));
+    if (in_config()) return add("\"\"");  // no field that is kept is a string, whatever it says
+    if (depth_ == instruction_depth()) fields_.set_text(key_, text);
+    else static_cast<void>(leaf("string", 0));
     return true;
   }
   bool key(string_t& name) override {
-    if (in_config()) count(name.size() / text_value), names_.back() = name;
+    if (in_config()) add_key(name);
     else if (form_ == form::single_file && depth_ == 1) is_config_ = name == "config", top_core_ = json_parts::core_number(name, core_count_);
     else if (list_ != nullptr && depth_ == instruction_depth()) key_ = json_parts::instruction_fields::find(name, false);
     else if (list_ != nullptr && depth_ == instruction_depth() + 1 && in_offset_) key_ = json_parts::instruction_fields::find(name, true);
     return true;
   }
   bool start_object(std::size_t) override {
-    if (in_config()) return open(json::object());
+    if (in_config()) return open("{");
     if (form_ == form::single_file && depth_ == 1 && is_config_) return open_config();
     if (form_ == form::single_file && depth_ == 1) not_a_list();
     if (list_ != nullptr && depth_ + 1 == instruction_depth()) fields_.clear();
@@ -186,7 +189,7 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool end_object() override {
-    if (in_config()) return close();
+    if (in_config()) return close("}");
     --depth_;
     if (list_ == nullptr) return true;
     if (depth_ + 1 == instruction_depth()) finish_instruction();
@@ -194,8 +197,8 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool start_array(std::size_t) override {
-    if (in_config()) return open(json::array());
-    if (form_ == form::single_file && depth_ == 1 && is_config_) config = json::array();
+    if (in_config()) return open("[");
+    if (form_ == form::single_file && depth_ == 1 && is_config_) config.clear();
     const bool begins = form_ == form::core_file ? depth_ == 0 : depth_ == 1 && top_core_ >= 0;
     if (begins) {
       auto& target = form_ == form::core_file ? list : cores[top_core_];
@@ -210,7 +213,7 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool end_array() override {
-    if (in_config()) return close();
+    if (in_config()) return close("]");
     --depth_;
     if (list_ != nullptr && depth_ + 2 == instruction_depth()) list_ = nullptr;
     return true;
@@ -222,13 +225,10 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
  private:
   /// Depth inside an instruction's object.
   [[nodiscard]] int instruction_depth() const noexcept { return form_ == form::core_file ? 2 : 3; }
-  [[nodiscard]] bool in_config() const noexcept { return !open_.empty(); }
+  [[nodiscard]] bool in_config() const noexcept { return config_depth_ > 0; }
 
-  template <class Value>
-  bool leaf(const char* type, std::int32_t number, const Value& value) {
-    if (in_config()) {
-      add(value);
-    } else if (list_ == nullptr) {
+  bool leaf(const char* type, std::int32_t number) {
+    if (list_ == nullptr) {
       if (form_ == form::single_file && depth_ == 1) not_a_list();
     } else if (depth_ + 1 == instruction_depth()) {
       not_an_object(type);
@@ -238,7 +238,7 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   void not_a_list() {
-    if (is_config_) config = nullptr;
+    if (is_config_) config.clear();
     else if (top_core_ >= 0) cores[top_core_] = std::nullopt;
   }
   void not_an_object(const char* type) { fail({error_code::malformed, std::string("[json.exception.type_error.304] cannot use at() with ") + type, true}); }
@@ -257,37 +257,44 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  // The configuration is the one part that becomes a tree: its extent is limited as json_extent.hpp says.
+  // The configuration is kept as text, of its fields only those that are read.
+  static constexpr std::size_t most_text = std::size_t{1} << 22;  ///< the text may have been compressed, so that its size limits nothing
+  static constexpr std::string_view fields_read[] = {"core_cnt", "array_group_map"};
+
   bool open_config() {
-    config = json::object();
-    open_.push_back(&*config);
-    names_.emplace_back();
+    config = "{";
+    config_depth_ = 1;
+    is_read_ = false;
     return true;
   }
-  // Characters of a string that take the place of a value: the text may have been compressed, so that its size limits nothing.
-  static constexpr std::size_t text_value = 16;
-  void count(std::size_t values) {
-    values_ += values;
-    if (values_ > json_limits{}.values) throw error(error_code::capacity, "config has too many values");
+  void write(std::string_view text) {
+    if (config.size() + text.size() > most_text) throw error(error_code::capacity, "config has too many values");
+    config += text;
   }
-  json* add(json value) {
-    json& at = *open_.back();
-    count((value.is_structured() ? 5U : 1U) + (at.is_object() ? 6U : 0U));
-    if (at.is_array()) {
-      at.push_back(std::move(value));
-      return &at.back();
-    }
-    return &(at[names_.back()] = std::move(value));
+  void separate() {
+    if (std::string_view("{[:").find(config.back()) == std::string_view::npos) write(",");
   }
-  bool open(json value) {
-    if (open_.size() == json_limits{}.depth) throw error(error_code::malformed, "config is nested too deeply");
-    open_.push_back(add(std::move(value)));
-    names_.emplace_back();
+  void add_key(const std::string& name) {
+    if (config_depth_ == 1) is_read_ = std::find(std::begin(fields_read), std::end(fields_read), name) != std::end(fields_read);
+    if (!is_read_) return;
+    separate();
+    write(json(name).dump());
+    write(":");
+  }
+  bool add(std::string_view value) {
+    if (!is_read_) return true;
+    separate();
+    write(value);
     return true;
   }
-  bool close() {
-    open_.pop_back();
-    names_.pop_back();
+  bool open(std::string_view bracket) {
+    if (config_depth_ == json_limits{}.depth) throw error(error_code::malformed, "config is nested too deeply");
+    ++config_depth_;
+    return add(bracket);
+  }
+  bool close(std::string_view bracket) {
+    --config_depth_;
+    if (is_read_ || config_depth_ == 0) write(bracket);
     return true;
   }
 
@@ -300,9 +307,8 @@ class program_events : public nlohmann::json_sax<nlohmann::json> {
   json_parts::key key_ = json_parts::unknown;
   bool in_offset_ = false;
   json_parts::instruction_fields fields_;
-  std::size_t values_ = 0;  ///< of the configuration
-  std::vector<json*> open_;
-  std::vector<std::string> names_;
+  std::size_t config_depth_ = 0;  ///< of the place inside the configuration; 0: elsewhere
+  bool is_read_ = false;          ///< the place lies in a field that is read
 };
 
 }  // namespace raptor::sim::timing
