@@ -19,6 +19,7 @@
 #include "raptor/schedule/local_search.hpp"
 #include "raptor/schedule/pipeline_partition.hpp"
 #include "raptor/sync/check_plan.hpp"
+#include "raptor/support/file_text.hpp"
 #include "raptor/target/configuration_json.hpp"
 #include "raptor/verify/happens_before.hpp"
 #include "tools/variants.hpp"
@@ -30,7 +31,7 @@ namespace {
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw error(error_code::io, "cannot read '" + path + "'", path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return file_text(in, path);
 }
 
 /// Evaluator policy of the tools: what the objective makes of a schedule.

@@ -13,6 +13,7 @@
 #include "raptor/report/pipeline.hpp"
 #include "raptor/report/strategies.hpp"
 #include "raptor/report/summary.hpp"
+#include "raptor/support/file_text.hpp"
 
 namespace raptor::tools {
 
@@ -21,7 +22,7 @@ namespace {
 std::string hash_of(const std::filesystem::path& file) {
   if (file.empty()) return {};
   std::ifstream in(file, std::ios::binary);
-  return report::content_hash(std::string(std::istreambuf_iterator<char>(in), {}));
+  return report::content_hash(file_text(in, file));
 }
 
 /// Is a snapshot wanted, by name or by "all"?

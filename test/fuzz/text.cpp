@@ -59,6 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static constexpr void (*forms[])(std::string_view){instructions_text, instructions_json, instructions_binary, program_text, computes_text, spatial_text};
   const std::size_t which = data[0] - std::size_t{'0'};
   if (which >= std::size(forms)) return -1;
-  fuzz::run(size, [&](std::int64_t&) { forms[which](text); });
+  fuzz::run(size, [&](std::int64_t& own) {
+    if (forms[which] == program_text) own = static_cast<std::int64_t>(program::text_allowance);
+    forms[which](text);
+  });
   return 0;
 }

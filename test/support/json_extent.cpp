@@ -35,3 +35,15 @@ TEST_CASE("values, names and nesting of a JSON document are counted") {
   CHECK(verdict("", {}) == "accepted");
   CHECK(verdict("[1,", {}) == "accepted");
 }
+
+TEST_CASE("names and values of a JSON document may have a million characters") {
+  const std::string most(most_json_token - 1, 'y');
+  CHECK(verdict("[\"" + most + "\",\"" + most + "\"]", {}) == "accepted");
+  CHECK(verdict("[\"" + most + "yy\"]", {}) == "capacity");
+  CHECK(verdict("{\"" + most + "yy\":1}", {}) == "capacity");
+  CHECK(verdict("[" + std::string(most_json_token + 1, '1') + "]", {}) == "capacity");
+  CHECK(verdict("[" + std::string(2 * most_json_token, ' ') + "]", {}) == "accepted");
+  std::string quotes;
+  while (quotes.size() <= most_json_token) quotes += "\\\", [{:";
+  CHECK(verdict("[\"" + quotes + "\"]", {}) == "capacity");
+}

@@ -103,7 +103,7 @@ inline raptor::sim::timing::timed_program timed(const raptor::sim::loaded_progra
   raptor::sim::timing::timed_program result;
   for (std::size_t c = 0; c < p.cores.size(); ++c) {
     raptor::sim::timing::timed_core core{static_cast<std::int64_t>(c), raptor::sim::timing::from_records(p.cores[c].stream), {}};
-    for (const auto& g : p.cores[c].groups) core.groups.push_back(g.crossbars);
+    for (const auto& g : p.cores[c].groups) core.groups.push_back(static_cast<std::int32_t>(g.crossbars));
     result.cores.push_back(std::move(core));
   }
   return result;

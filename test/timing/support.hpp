@@ -26,7 +26,7 @@ using stream = std::vector<raptor::isa::instruction>;
 inline timing::timed_program program(const std::vector<stream>& streams, std::size_t groups = 0) {
   timing::timed_program p;
   for (std::size_t c = 0; c < streams.size(); ++c)
-    p.cores.push_back({static_cast<std::int64_t>(c), timing::from_records(streams[c]), std::vector<std::int64_t>(groups, 1)});
+    p.cores.push_back({static_cast<std::int64_t>(c), timing::from_records(streams[c]), std::vector<std::int32_t>(groups, 1)});
   return p;
 }
 

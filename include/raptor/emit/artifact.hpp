@@ -116,8 +116,12 @@ inline void check_chip(const program::program& p) {
 class instruction_map {
  public:
   explicit instruction_map(const program::program& p) {
-    nlohmann::json names = p.origins;
-    text_ = "{\"operators\": " + names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + ",\n\"cores\": {";
+    text_ = "{\"operators\": [";
+    for (const auto& name : p.origins) {
+      if (&name != p.origins.data()) text_ += ',';
+      text_ += nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+    text_ += "],\n\"cores\": {";
   }
   void begin_core(std::size_t core) {
     text_ += (core == 0 ? "\n\"core" : ",\n\"core") + std::to_string(core) + "\": [";

@@ -86,10 +86,12 @@ template <class T>
   fs::path file = path;
   if (fs::is_directory(path, code)) file = path / "bound.txt";
   else path = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const auto text = bound_parts::read_values<char>(file);
-  std::vector<float> constants;
-  if (fs::exists(path / "constants.bin", code)) constants = bound_parts::read_values<float>(path / "constants.bin");
-  auto parsed = program::parse_text({text.data(), text.size()}, constants, file.string());
+  auto parsed = [&] {
+    const auto text = bound_parts::read_values<char>(file);
+    std::vector<float> constants;
+    if (fs::exists(path / "constants.bin", code)) constants = bound_parts::read_values<float>(path / "constants.bin");
+    return program::parse_text({text.data(), text.size()}, constants, file.string());
+  }();
   std::map<std::string, model::constant_ptr> files;
   for (std::size_t w = 0; w < parsed.weight_files.size(); ++w) {
     const fs::path name = parsed.weight_files[w];

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "raptor/isa/json_write.hpp"
 #include "raptor/isa/table.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/json_extent.hpp"
 
 /// Reading the JSON form of instruction streams (core_N.json). The file is parsed as a stream of events, so that millions of
 /// instructions need no more memory than their records.
@@ -151,11 +153,12 @@ class stream_handler {
 
 /// Reads a core_N.json file and calls `consume(const json_fields&, std::size_t index)` for each instruction in order.
 ///
-/// Errors: error_code::malformed with file and instruction index as place. Memory: constant, beside the text. Nesting of any depth costs
+/// Errors: error_code::malformed with file and instruction index as place; capacity, a token that is too long. Memory: constant, beside the text. Nesting of any depth costs
 /// no stack.
 template <class Consume>
   requires std::is_invocable_v<Consume&, const json_fields&, std::size_t>
 void for_each_json(std::string_view text, std::string_view file_name, Consume consume) {
+  check_json_tokens(text, std::string(file_name));
   json_parts::stream_handler<Consume> handler(file_name, consume);
   nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
 }
@@ -163,6 +166,8 @@ void for_each_json(std::string_view text, std::string_view file_name, Consume co
 /// Reads a core_N.json file into records. Errors as `for_each_json`; also for a register number that a record cannot hold.
 [[nodiscard]] inline std::vector<instruction> parse_json(std::string_view text, std::string_view file_name) {
   std::vector<instruction> program;
+  constexpr std::size_t shortest = sizeof(R"({"op":"ld"},)") - 1;
+  program.reserve(std::min(static_cast<std::size_t>(std::count(text.begin(), text.end(), '{')), text.size() / shortest + 1));
   for_each_json(text, file_name, [&](const json_fields& fields, std::size_t index) {
     if (fields.rd >= 0 && fields.rd <= 255 && fields.rs1 >= 0 && fields.rs1 <= 255) {
       program.push_back(from_fields(fields));

@@ -44,10 +44,10 @@ struct place {
 /// - vmv, vavg: `stride` in elements; vrsu, vrsl: `bits` is the bound.
 struct operation {
   isa::opcode op = isa::opcode::nop;
+  std::uint32_t bits = 0;
   place d, a, b;
   std::int64_t length = 0;  ///< elements
   std::int64_t stride = 1;
-  std::uint32_t bits = 0;
   std::uint32_t group = 0;
   std::int32_t peer = -1;
   std::int32_t event = 0;

@@ -18,6 +18,7 @@
 #include "raptor/program/text_write.hpp"
 #include "raptor/program/unrolled.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/memory_budget.hpp"
 
 /// The text form of realized (program.txt) and bound (bound.txt) programs, reading side. One line a declaration, operation or brace:
 ///
@@ -79,6 +80,8 @@ class text_reader {
   [[nodiscard]] std::string place() const { return std::string(file_) + ", line " + std::to_string(number_); }
   [[noreturn]] void fail(const std::string& message) const { throw error(error_code::malformed, message, place()); }
   [[nodiscard]] bool at_end() const noexcept { return line_.empty(); }
+  /// Spaces in the rest of the line: a list has at most as many numbers and one.
+  [[nodiscard]] std::size_t spaces() const noexcept { return static_cast<std::size_t>(std::count(line_.begin(), line_.end(), ' ')); }
   [[nodiscard]] bool next_is(char c) const noexcept { return !line_.empty() && line_.front() == c; }
   void expect_end() const {
     if (!at_end()) fail("unexpected '" + std::string(line_.substr(0, 40)) + "'");
@@ -124,6 +127,7 @@ class text_reader {
   [[nodiscard]] std::string quoted() {
     if (line_.empty() || line_.front() != '"') fail("expected a text in quotes");
     std::string value;
+    value.reserve(std::min(line_.find('"', 1), line_.size()) - 1);
     std::size_t n = 1;
     for (; n < line_.size() && line_[n] != '"'; ++n) {
       if (line_[n] != '\\') {
@@ -205,6 +209,46 @@ class text_reader {
   }
 };
 
+/// How many things of each kind a text has, so that no list grows while it is read.
+struct line_counts {
+  std::size_t origins = 0, weights = 0, buffers = 0, inputs = 0, outputs = 0;
+  std::vector<std::uint32_t> items;  ///< in each core and loop, in the order in which they begin
+  std::size_t most_nodes = 0;        ///< operations and loops of the largest core
+};
+/// Counts lines by their first word; what else they say is for the reader to judge. O(text).
+[[nodiscard]] inline line_counts count_lines(std::string_view text) {
+  line_counts counts;
+  std::size_t blocks = 0, nodes = 0;
+  for (text_reader r(text, {}); r.next_line();) {
+    if (r.accept("origin")) ++counts.origins;
+    else if (r.accept("weight")) ++counts.weights;
+    else if (r.accept("buffer")) ++counts.buffers;
+    else if (r.accept("input")) ++counts.inputs;
+    else if (r.accept("output")) ++counts.outputs;
+    else if (r.accept("core") || r.accept("loop")) ++blocks;
+  }
+  counts.items.reserve(blocks);
+  std::vector<std::size_t> open;  // positions in items, of the core and the loops that are not closed
+  for (text_reader r(text, {}); r.next_line();) {
+    if (r.accept("core")) {
+      open.assign(1, counts.items.size());
+      counts.items.push_back(0);
+      nodes = 0;
+    } else if (open.empty() || r.accept("groups") || r.accept("buffer")) {
+      continue;
+    } else if (r.accept("}")) {
+      open.pop_back();
+    } else {
+      ++counts.items[open.back()];
+      counts.most_nodes = std::max(counts.most_nodes, ++nodes);
+      if (!r.accept("loop")) continue;
+      if (open.size() <= max_loop_depth) open.push_back(counts.items.size());  // the reader refuses deeper ones
+      counts.items.push_back(0);
+    }
+  }
+  return counts;
+}
+
 [[nodiscard]] inline operation read_operation(text_reader& r) {
   operation o;
   const std::string_view mnemonic = r.word();
@@ -241,16 +285,51 @@ inline void read_fields(text_reader& r, operation& o) {
 
 }  // namespace text_parts
 
+/// Memory that reading, checking and emitting a text may take, beside four times its size and that of its constants. A program that was
+/// compiled needs less than those; of the shortest lines, which take ten times their text, two hundred thousand fit.
+inline constexpr std::size_t text_allowance = std::size_t{16} << 20;
+namespace text_parts {
+/// Checks and memory planning keep a location, two sets of elements, a lifetime, an address and more of each.
+inline constexpr std::size_t bytes_per_buffer = 128;
+}  // namespace text_parts
+
 /// Reads what to_text writes. `constants`: the contents of the file of constants; `file`: the place of errors.
 ///
 /// Guarantees: every index is checked (buffers, weights, origins, cores), so that the program can be walked; whether its operations
-/// stay inside their buffers is verify's to say. Errors: malformed with file and line. Memory: proportional to the text.
+/// stay inside their buffers is verify's to say. Errors: malformed with file and line; capacity, where the program, with the text or
+/// with what its checks and its emission need, would take more than four times text and constants and `text_allowance`. Memory: the program.
 /// Cost: linear; some 10^6 operations a second.
 [[nodiscard]] inline parsed_text parse_text(std::string_view text, std::span<const float> constants = {}, std::string_view file = "program") {
   text_parts::text_reader r(text, file);
   parsed_text result;
   program& p = result.value;
-  std::vector<std::pair<std::uint32_t, buffer>> buffers;
+  memory_budget budget(text.size() + constants.size_bytes(), 4, text_allowance, std::string(file));
+  const auto counts = text_parts::count_lines(text);
+  budget.take(counts.origins, sizeof(std::string));
+  budget.take(counts.weights, sizeof(lowering::weight_matrix) + sizeof(std::string));
+  budget.take(counts.buffers, sizeof(buffer) + sizeof(std::uint32_t));
+  budget.take(counts.inputs + counts.outputs, sizeof(port));
+  for (const auto items : counts.items) budget.take(items, sizeof(item));
+  budget.take(counts.items.size(), sizeof(std::uint32_t));
+  // The text is gone when the program is checked and emitted, which is done core by core.
+  budget.take(std::max(text.size() + constants.size_bytes(), counts.most_nodes * unrolled::bytes_per_item + counts.buffers * text_parts::bytes_per_buffer));
+  p.origins.reserve(counts.origins);
+  p.weights.reserve(counts.weights);
+  result.weight_files.reserve(counts.weights);
+  p.buffers.resize(counts.buffers);
+  p.inputs.reserve(counts.inputs);
+  p.outputs.reserve(counts.outputs);
+  std::size_t next_block = 0;
+  const auto reserve_items = [&](std::vector<item>& body) {
+    if (next_block < counts.items.size()) body.reserve(counts.items[next_block++]);
+  };
+  const auto quoted = [&] {
+    std::string value = r.quoted();
+    budget.take(value.size());
+    return value;
+  };
+  std::vector<std::uint32_t> declared;  // numbers of the buffers, in the order of the text
+  declared.reserve(counts.buffers);
   std::uint32_t largest_buffer = 0;
   bool any_use = false;
   const auto use = [&](std::uint32_t b) {
@@ -266,7 +345,7 @@ inline void read_fields(text_reader& r, operation& o) {
     const auto index = r.buffer();
     if (index == none) r.fail("a buffer without a number");
     b.core = core;
-    b.name = r.quoted();
+    b.name = quoted();
     b.elements = r.number<std::int64_t>(0);
     if (r.accept("view")) {
       b.view_of = r.buffer();
@@ -276,8 +355,11 @@ inline void read_fields(text_reader& r, operation& o) {
       b.view_offset = offset.constant();
     }
     if (r.accept("data")) {
+      budget.take(r.spaces() + 1, sizeof(float));
+      budget.take(sizeof(model::constant) + 2 * sizeof(void*));
       auto values = std::make_shared<model::constant>();
       std::vector<float> list;
+      list.reserve(r.spaces() + 1);
       while (!r.at_end()) list.push_back(std::bit_cast<float>(r.hex()));
       values->values = std::move(list);
       b.data = std::move(values);
@@ -286,13 +368,16 @@ inline void read_fields(text_reader& r, operation& o) {
       if (position > constants.size() || count > constants.size() - position)
         r.fail("constants " + std::to_string(position) + " to " + std::to_string(position) + " + " + std::to_string(count) +
                " of a file of " + std::to_string(constants.size()));
+      budget.take(static_cast<std::size_t>(count), sizeof(float));
+      budget.take(sizeof(model::constant) + 2 * sizeof(void*));
       auto values = std::make_shared<model::constant>();
       const auto from = constants.subspan(static_cast<std::size_t>(position), static_cast<std::size_t>(count));
       values->values = std::vector<float>(from.begin(), from.end());
       b.data = std::move(values);
     }
     r.expect_end();
-    buffers.emplace_back(index, std::move(b));
+    declared.push_back(index);
+    if (index < p.buffers.size()) p.buffers[index] = std::move(b);
   };
   const auto read_origin = [&](item& i) {
     if (!r.accept("@")) return;
@@ -329,7 +414,7 @@ inline void read_fields(text_reader& r, operation& o) {
 
   line("'global {'");
   while (r.accept("origin")) {
-    p.origins.push_back(r.quoted());
+    p.origins.push_back(quoted());
     r.expect_end();
     line("'global {'");
   }
@@ -337,7 +422,7 @@ inline void read_fields(text_reader& r, operation& o) {
     lowering::weight_matrix m;
     m.rows = field("rows", 0);
     m.columns = field("columns", 1);
-    result.weight_files.push_back(r.quoted());
+    result.weight_files.push_back(quoted());
     r.expect_end();
     p.weights.push_back(std::move(m));
     line("'global {'");
@@ -354,17 +439,20 @@ inline void read_fields(text_reader& r, operation& o) {
     const bool input = r.accept("input");
     if (!input && !r.accept("output")) break;
     port at;
-    at.name = r.quoted();
+    at.name = quoted();
     at.buffer = r.buffer();
     if (at.buffer == none) r.fail("an input or output without a buffer");
     use(at.buffer);
     at.sizes = r.sizes();
+    budget.take(at.sizes.size(), sizeof(std::int64_t));
     r.expect_end();
     (input ? p.inputs : p.outputs).push_back(std::move(at));
     line("'cores'");
   }
   r.expect("cores");
-  p.cores.resize(r.number<std::size_t>(0, std::size_t{1} << 20));
+  const auto core_count = r.number<std::size_t>(0, std::size_t{1} << 20);
+  budget.take(core_count, sizeof(core_program));
+  p.cores.resize(core_count);
   r.expect_end();
 
   std::int64_t previous = -1;
@@ -376,6 +464,7 @@ inline void read_fields(text_reader& r, operation& o) {
     core_program& core = p.cores[static_cast<std::size_t>(c)];
     if (r.accept("stage")) core.stage = r.number<std::uint32_t>(0, (std::uint32_t{1} << 20) - 1);
     r.expect("{"), r.expect_end();
+    reserve_items(core.body);
     std::vector<loop> open;              // loops under construction, outermost first
     std::vector<std::uint32_t> origins;  // theirs
     for (bool inside = true; inside;) {
@@ -391,6 +480,8 @@ inline void read_fields(text_reader& r, operation& o) {
           (open.empty() ? core.body : open.back().body).push_back(std::move(done));
         }
       } else if (r.accept("groups")) {
+        budget.take(r.spaces() + 1, sizeof(std::uint32_t));
+        core.groups.reserve(core.groups.size() + r.spaces() + 1);
         while (!r.at_end()) {
           core.groups.push_back(r.number<std::uint32_t>());
           if (core.groups.back() >= p.weights.size()) r.fail("weights " + std::to_string(core.groups.back()) + " of " + std::to_string(p.weights.size()));
@@ -407,12 +498,16 @@ inline void read_fields(text_reader& r, operation& o) {
         read_origin(header);
         r.expect("{");
         if (open.size() == max_loop_depth) r.fail("loops are nested deeper than " + std::to_string(max_loop_depth));
+        reserve_items(l.body);
         open.push_back(std::move(l));
         origins.push_back(header.origin);
       } else {
         operation o = text_parts::read_operation(r);
         text_parts::read_fields(r, o);
         use(o.d.buffer), use(o.a.buffer), use(o.b.buffer);
+        // A list of terms, and what the walks make of it.
+        for (const auto* at : {&o.d, &o.a, &o.b})
+          if (!at->offset.is_constant()) budget.take(2 * at->offset.terms().size() + 1, sizeof(affine::term));
         item i{std::move(o), none};
         read_origin(i);
         body.push_back(std::move(i));
@@ -421,15 +516,11 @@ inline void read_fields(text_reader& r, operation& o) {
     }
   }
 
-  std::sort(buffers.begin(), buffers.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  p.buffers.reserve(buffers.size());
-  for (auto& [index, b] : buffers) {
-    if (index != p.buffers.size())
-      throw error(error_code::malformed, index < p.buffers.size() ? "buffer " + std::to_string(index) + " is declared twice"
-                                                                  : "buffer " + std::to_string(p.buffers.size()) + " is not declared",
+  std::sort(declared.begin(), declared.end());
+  for (std::size_t n = 0; n < declared.size(); ++n)
+    if (declared[n] != n)
+      throw error(error_code::malformed, declared[n] < n ? "buffer " + std::to_string(declared[n]) + " is declared twice" : "buffer " + std::to_string(n) + " is not declared",
                   std::string(file));
-    p.buffers.push_back(std::move(b));
-  }
   if (any_use && largest_buffer >= p.buffers.size())
     throw error(error_code::malformed, "buffer " + std::to_string(largest_buffer) + " is used but not declared", std::string(file));
   return result;

@@ -39,6 +39,8 @@ class unrolled {
   /// Errors: malformed for a symbol that is not the variable of an enclosing loop, for a variable used twice in a nest, a negative count,
   /// or too deep a nest; capacity where a count or an offset overflows.
   explicit unrolled(const std::vector<item>& body, std::string where = {}) : where_(std::move(where)) {
+    nodes_.reserve(count_items(body));
+    tops_.reserve(body.size() + 1);
     for (std::size_t i = 0; i < body.size(); ++i) {
       item_ = i;
       tops_.push_back(nodes_.size());
@@ -66,10 +68,26 @@ class unrolled {
   /// Calls `f(operation, ranges of d, a, b, top-level item)` once for each operation of the text that is executed at all.
   template <class F>
   void each_range(F&& f) const {
+    std::vector<std::size_t> nest;  // the enclosing loops
+    const auto count_of = [&](std::uint32_t depth) { return nodes_[nest[depth]].count; };
     for (std::size_t i = 0; i + 1 < tops_.size(); ++i)
-      for (std::size_t n = tops_[i]; n < tops_[i + 1]; n = nodes_[n].op == nullptr && nodes_[n].count == 0 ? nodes_[n].next : n + 1)
-        if (nodes_[n].op != nullptr) f(*nodes_[n].op, nodes_[n].ranges, i);
+      for (std::size_t n = tops_[i]; n < tops_[i + 1];) {
+        while (!nest.empty() && nodes_[nest.back()].next == n) nest.pop_back();
+        const node& here = nodes_[n];
+        if (here.op == nullptr) {
+          if (here.count > 0) nest.push_back(n);
+          n = here.count > 0 ? n + 1 : here.next;
+          continue;
+        }
+        std::array<range, 3> ranges;
+        for (std::size_t k = 0; k < 3; ++k) ranges[k] = range_of(here, k, count_of);
+        f(*here.op, ranges, i);
+        ++n;
+      }
   }
+
+  /// Memory that it takes at most for each operation and loop of the body, beside the terms of their offsets.
+  static constexpr std::size_t bytes_per_item = 48;
 
   /// Position in an unrolled body that can be stepped, for simulations in which a body pauses.
   class cursor;
@@ -83,11 +101,9 @@ class unrolled {
     const operation* op = nullptr;  ///< null: a loop of nodes [this + 1, next)
     std::int64_t count = 0;         ///< of a loop
     std::size_t next = 0;
-    std::array<std::int64_t, 3> base{};
     std::array<std::uint32_t, 4> terms{};  ///< those of place k: [terms[k], terms[k + 1])
-    std::array<range, 3> ranges{};
-    bool varies = false;
   };
+  static_assert(sizeof(node) + sizeof(std::size_t) <= bytes_per_item);
 
   std::string where_;
   std::vector<node> nodes_;
@@ -107,9 +123,7 @@ class unrolled {
     std::int64_t executed = 1;
     if (const auto* o = std::get_if<operation>(&i.what)) {
       nodes_[at].op = o;
-      const std::array<const affine*, 3> offsets{&o->d.offset, &o->a.offset, &o->b.offset};
-      for (std::size_t k = 0; k < 3; ++k) compile(*offsets[k], nodes_[at], k);
-      nodes_[at].varies = nodes_[at].terms[0] != nodes_[at].terms[3];
+      for (std::size_t k = 0; k < 3; ++k) compile(offset_of(*o, k), nodes_[at], k);
     } else {
       const loop& l = std::get<loop>(i.what);
       if (l.count < 0) throw fail("a loop has count " + std::to_string(l.count));
@@ -129,8 +143,6 @@ class unrolled {
   }
 
   void compile(const affine& offset, node& to, std::size_t k) {
-    to.base[k] = offset.constant();
-    range r{offset.constant(), offset.constant()};
     to.terms[k] = static_cast<std::uint32_t>(terms_.size());
     for (const auto& t : offset.terms()) {
       std::uint32_t depth = 0;
@@ -138,17 +150,34 @@ class unrolled {
       if (t.variable.what != symbol::kind::loop || depth == nest_.size())
         throw fail("offset " + to_string(offset) + " uses " + to_string(t.variable) + ", which no enclosing loop binds");
       terms_.push_back({depth, t.coefficient});
-      const std::int64_t most = checked::multiply(t.coefficient, std::max(nest_[depth].second - 1, std::int64_t{0}));
-      (most < 0 ? r.low : r.high) = checked::add(most < 0 ? r.low : r.high, most);
     }
     to.terms[k + 1] = static_cast<std::uint32_t>(terms_.size());
-    to.ranges[k] = r;
+    static_cast<void>(range_of(to, k, [this](std::uint32_t depth) { return nest_[depth].second; }));  // it must not overflow
+  }
+
+  [[nodiscard]] static const affine& offset_of(const operation& o, std::size_t k) noexcept { return k == 0 ? o.d.offset : k == 1 ? o.a.offset : o.b.offset; }
+  /// The range of place k in loops with the given counts by depth. Errors: capacity, where it overflows.
+  template <class Count>
+  [[nodiscard]] range range_of(const node& n, std::size_t k, const Count& count_of) const {
+    const std::int64_t constant = offset_of(*n.op, k).constant();
+    range r{constant, constant};
+    for (std::uint32_t t = n.terms[k]; t < n.terms[k + 1]; ++t) {
+      const std::int64_t most = checked::multiply(terms_[t].coefficient, std::max(count_of(terms_[t].depth) - 1, std::int64_t{0}));
+      (most < 0 ? r.low : r.high) = checked::add(most < 0 ? r.low : r.high, most);
+    }
+    return r;
+  }
+  [[nodiscard]] static std::size_t count_items(const std::vector<item>& body) {
+    std::size_t count = body.size();
+    for (const item& i : body)
+      if (const auto* l = std::get_if<loop>(&i.what)) count += count_items(l->body);
+    return count;
   }
 
   void evaluate(const node& n, const std::array<std::int64_t, max_loop_depth>& values, step& to) const {
     to.op = n.op;
-    to.offsets = n.base;
-    if (!n.varies) return;
+    for (std::size_t k = 0; k < 3; ++k) to.offsets[k] = offset_of(*n.op, k).constant();
+    if (n.terms[0] == n.terms[3]) return;
     for (std::size_t k = 0; k < 3; ++k)
       for (std::uint32_t t = n.terms[k]; t < n.terms[k + 1]; ++t)
         to.offsets[k] += terms_[t].coefficient * values[terms_[t].depth];

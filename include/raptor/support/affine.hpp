@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "raptor/support/checked.hpp"
 
@@ -31,10 +33,10 @@ class affine {
 
   affine() = default;
   affine(std::int64_t constant) : constant_(constant) {}  // NOLINT: a number is an affine expression
-  affine(symbol variable) : terms_{{variable, 1}} {}      // NOLINT: so is a symbol
+  affine(symbol variable) : terms_(1) { *terms_.begin() = {variable, 1}; }  // NOLINT: so is a symbol
 
   [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
-  [[nodiscard]] const std::vector<term>& terms() const noexcept { return terms_; }
+  [[nodiscard]] std::span<const term> terms() const noexcept { return {terms_.begin(), terms_.size()}; }
   [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }
   [[nodiscard]] std::int64_t coefficient(symbol variable) const {
     for (const auto& t : terms_)
@@ -80,18 +82,47 @@ class affine {
   }
 
  private:
+  /// The terms as one pointer, null where there are none: programs hold millions of constant offsets.
+  class term_list {
+   public:
+    term_list() = default;
+    explicit term_list(std::size_t size) : block_(size == 0 ? nullptr : std::make_unique<term[]>(size + 1)) {
+      if (block_) block_[0].coefficient = static_cast<std::int64_t>(size);  // the first place holds the number of the others
+    }
+    term_list(const term_list& other) : term_list(other.size()) { std::copy(other.begin(), other.end(), begin()); }
+    term_list(term_list&&) noexcept = default;
+    term_list& operator=(const term_list& other) { return *this = term_list(other); }
+    term_list& operator=(term_list&&) noexcept = default;
+    ~term_list() = default;
+    [[nodiscard]] bool empty() const noexcept { return block_ == nullptr; }
+    [[nodiscard]] std::size_t size() const noexcept { return block_ ? static_cast<std::size_t>(block_[0].coefficient) : 0; }
+    [[nodiscard]] term* begin() noexcept { return block_ ? block_.get() + 1 : nullptr; }
+    [[nodiscard]] term* end() noexcept { return begin() + size(); }
+    [[nodiscard]] const term* begin() const noexcept { return block_ ? block_.get() + 1 : nullptr; }
+    [[nodiscard]] const term* end() const noexcept { return begin() + size(); }
+    friend bool operator==(const term_list& a, const term_list& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+   private:
+    std::unique_ptr<term[]> block_;
+  };
+
   void add_term(const term& t) {
-    const auto at = std::lower_bound(terms_.begin(), terms_.end(), t.variable,
-                                     [](const term& a, const symbol& s) { return a.variable < s; });
+    auto* const at = std::lower_bound(terms_.begin(), terms_.end(), t.variable, [](const term& a, const symbol& s) { return a.variable < s; });
     if (at == terms_.end() || at->variable != t.variable) {
-      terms_.insert(at, t);
+      term_list more(terms_.size() + 1);
+      auto* const added = std::copy(terms_.begin(), at, more.begin());
+      *added = t;
+      std::copy(at, terms_.end(), added + 1);
+      terms_ = std::move(more);
     } else if ((at->coefficient = checked::add(at->coefficient, t.coefficient)) == 0) {
-      std::erase_if(terms_, [](const term& other) { return other.coefficient == 0; });  // this one
+      term_list fewer(terms_.size() - 1);
+      std::copy(at + 1, terms_.end(), std::copy(terms_.begin(), at, fewer.begin()));
+      terms_ = std::move(fewer);
     }
   }
 
   std::int64_t constant_ = 0;
-  std::vector<term> terms_;
+  term_list terms_;
 };
 
 /// "b1", "e2", "i0".

@@ -61,8 +61,26 @@ class json_extent : public nlohmann::json_sax<nlohmann::json> {
   std::size_t values_ = 0, depth_ = 0;
 };
 
+/// Most characters of a name, string, number or word: the parser holds what it reads several times over.
+inline constexpr std::size_t most_json_token = std::size_t{1} << 20;
+
+/// Errors: capacity, where a text has a longer token. O(text).
+inline void check_json_tokens(std::string_view text, const std::string& file) {
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted && c == '\\') ++at;
+    else if (c == '"') quoted = !quoted, begin = at;
+    else if (!quoted && (c <= ' ' || c == ',' || c == ':' || c == '[' || c == ']' || c == '{' || c == '}')) begin = at;
+    if (at - begin > most_json_token)
+      throw error(error_code::capacity, file + ": a name or a value of more than " + std::to_string(most_json_token) + " characters", file);
+  }
+}
+
 /// Checks a document before it is parsed. Errors: as json_extent. O(text), no memory.
 inline void check_json_extent(std::string_view text, const std::string& file, json_limits limits = {}) {
+  check_json_tokens(text, file);
   json_extent extent(file, limits);
   static_cast<void>(nlohmann::json::sax_parse(text.begin(), text.end(), &extent));
 }

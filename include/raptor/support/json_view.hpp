@@ -114,7 +114,8 @@ class json_view {
 };
 
 /// Proves that a text is JSON and nested no deeper than json_limits allows, and gives its value. `refuse(const std::string& words)` throws
-/// what the caller says of a text that is no JSON; `words`: the JSON library's. Errors: malformed, nested too deeply. O(text), no memory.
+/// what the caller says of a text that is no JSON; `words`: the JSON library's. Errors: malformed, nested too deeply;
+/// capacity, a token that is too long. O(text); memory: of the longest token.
 template <class Refuse>
 [[nodiscard]] json_view check_json(std::string_view text, const std::string& file, const Refuse& refuse) {
   class checker : public json_extent {
@@ -128,6 +129,7 @@ template <class Refuse>
    private:
     const Refuse& refuse_;
   };
+  check_json_tokens(text, file);
   checker events(file, refuse);
   static_cast<void>(nlohmann::json::sax_parse(text.begin(), text.end(), &events));
   return json_view(text);

@@ -66,6 +66,7 @@ inline constexpr json_limits hardware_limits{std::size_t{1} << 14, 64};
 
 /// Parsed JSON. Errors: malformed; capacity, beyond hardware_limits.
 [[nodiscard]] inline json parse_json(std::string_view text, const std::string& file) {
+  check_json_tokens(text, file);
   json_position position(file, hardware_limits);
   json::sax_parse(text.begin(), text.end(), &position);
   json result = json::parse(text.begin(), text.end());
@@ -269,6 +270,7 @@ inline void read_core(const object_reader& from, core_configuration& c) {
 
 /// The network file. Errors: malformed with the field's path, for example "latency.3.7"; capacity, for more nodes than 65,536 cores have. O(text).
 [[nodiscard]] inline network_table parse_network(std::string_view text, const std::string& file) {
+  check_json_tokens(text, file);
   detail::json_position position(file, {std::numeric_limits<std::size_t>::max(), 64});
   nlohmann::json::sax_parse(text.begin(), text.end(), &position);
   detail::network_events events(file, objects::required);

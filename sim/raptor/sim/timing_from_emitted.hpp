@@ -7,6 +7,7 @@
 
 #include "raptor/emit/stream.hpp"
 #include "raptor/sim/timing_input.hpp"
+#include "raptor/support/checked.hpp"
 
 /// Times what the compiler emitted without the disk between. Weights are not made: they have no part in time and energy.
 namespace raptor::sim::timing {
@@ -25,7 +26,7 @@ namespace raptor::sim::timing {
     for (const auto& i : streams[c])
       if (i.op == isa::opcode::vsoftmax) throw error(error_code::unsupported, "pimsim-nn does not support opcode vsoftmax", {}, "use --softmax=standard");
     timed_core core{static_cast<std::int64_t>(c), from_records(streams[c]), {}};
-    for (const auto w : image.bound.cores[c].groups) core.groups.push_back(raptor::program::crossbars(image.bound.weights[w], image.bound.chip));
+    for (const auto w : image.bound.cores[c].groups) core.groups.push_back(checked::narrow<std::int32_t>(raptor::program::crossbars(image.bound.weights[w], image.bound.chip)));
     input_parts::check_core(core);
     program.cores.push_back(std::move(core));
   }

@@ -12,6 +12,7 @@
 
 #include "raptor/sim/timing_model/memory_port.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/file_text.hpp"
 #include "raptor/support/json_extent.hpp"
 #include "raptor/target/configuration.hpp"
 #include "raptor/target/configuration_json.hpp"
@@ -74,7 +75,7 @@ inline void validate_as_simulator(const target::configuration& c) {
 [[nodiscard]] inline target::configuration read_hardware(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw error(error_code::io, "Failed to open simulator config: " + file.string());
-  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::string text = file_text(in, file);
   check_json_extent(text, file.string(), target::detail::hardware_limits);
   nlohmann::json document;
   try {

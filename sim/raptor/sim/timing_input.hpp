@@ -26,6 +26,7 @@
 #include "raptor/sim/timing_model/text_source.hpp"
 #include "raptor/support/checked.hpp"
 #include "raptor/support/error.hpp"
+#include "raptor/support/file_text.hpp"
 #include "raptor/support/json_view.hpp"
 #include "raptor/target/configuration.hpp"
 
@@ -140,7 +141,7 @@ class program_config {
   }
   [[nodiscard]] std::int64_t core_count() const noexcept { return core_count_; }
   /// Crossbars of the array groups of a core. Errors: malformed.
-  [[nodiscard]] std::vector<std::int64_t> groups_of(std::int64_t core, std::int64_t available) const {
+  [[nodiscard]] std::vector<std::int32_t> groups_of(std::int64_t core, std::int64_t available) const {
     const std::string name = "array_group_map.core" + std::to_string(core);
     if (!lists_) throw malformed("Instruction config field 'array_group_map' must be an object");
     const auto list = lists_->find(core);
@@ -148,16 +149,16 @@ class program_config {
     if (!list.is_array()) throw malformed("Instruction config field '" + name + "' must be an array");
     std::int64_t sum = 0;
     std::size_t count = 0;
-    const auto crossbars = [&](json_view entry) { return std::int64_t{entry.value().get<std::int32_t>()}; };
+    const auto crossbars = [&](json_view entry) { return entry.value().get<std::int32_t>(); };
     list.each_entry([&](json_view entry) {
       const bool scalar = !entry.is_object() && !entry.is_array() && !entry.is_string();
       if (!scalar || !entry.value().is_number_integer() || crossbars(entry) <= 0) throw malformed("Instruction config field '" + name + "' must contain positive crossbar counts");
-      sum = checked::add(sum, crossbars(entry));
+      sum = checked::add(sum, std::int64_t{crossbars(entry)});
       ++count;
     });
     if (sum > available)
       throw malformed("Instruction config field '" + name + "' assigns " + std::to_string(sum) + " crossbars, but hardware provides " + std::to_string(available));
-    std::vector<std::int64_t> groups;
+    std::vector<std::int32_t> groups;
     groups.reserve(count);
     list.each_entry([&](json_view entry) { groups.push_back(crossbars(entry)); });
     return groups;
@@ -216,7 +217,7 @@ class program_config {
   const fs::path config_file = directory / "config.json";
   std::ifstream in(config_file, std::ios::binary);
   if (!in) throw error(error_code::io, "Failed to open instruction directory config: " + config_file.string());
-  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::string text = file_text(in, config_file);
   const auto document = check_json(text, config_file.string(), [&](const std::string& words) {
     throw malformed("Failed to parse instruction directory config '" + config_file.string() + "': " + words);
   });

@@ -48,7 +48,7 @@ struct operand_values {
 
 /// Ranges that an instruction reads and writes (TIMING 2 and 4, quirks 2, 3 and 8).
 inline void find_hazards(flight& x, const timed_instruction& i, const operand_values& values, const target::matrix_configuration& m,
-                         const std::vector<std::int64_t>& groups) {
+                         const std::vector<std::int32_t>& groups) {
   using isa::opcode;
   const std::int64_t ib = bytes_of(x.input_bits), ob = bytes_of(x.output_bits), n = i.length;
   const std::int64_t od = (i.select & 1) != 0 ? i.value : 0, o1 = (i.value & 2) != 0 ? i.value : 0, o2 = (i.value & 4) != 0 ? i.value : 0;

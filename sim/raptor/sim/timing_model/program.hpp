@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -88,8 +90,8 @@ class timed_stream {
   /// `count` instructions to be written through data().
   explicit timed_stream(std::size_t count)
       : owned_(std::make_unique_for_overwrite<std::byte[]>(count * sizeof(timed_instruction))), count_(count) {}
-  explicit timed_stream(const std::vector<timed_instruction>& list) : timed_stream(list.size()) {
-    for (std::size_t i = 0; i < count_; ++i) data()[i] = list[i];
+  explicit timed_stream(const std::deque<timed_instruction>& list) : timed_stream(list.size()) {
+    std::copy(list.begin(), list.end(), data());
   }
   [[nodiscard]] timed_instruction* data() noexcept { return reinterpret_cast<timed_instruction*>(owned_.get()); }
   [[nodiscard]] const timed_instruction* data() const noexcept { return reinterpret_cast<const timed_instruction*>(owned_.get()); }
@@ -114,7 +116,7 @@ class timed_stream {
 struct timed_core {
   std::int64_t id = 0;
   timed_stream stream;
-  std::vector<std::int64_t> groups;  ///< crossbars of each array group
+  std::vector<std::int32_t> groups;  ///< crossbars of each array group
 };
 struct timed_program {
   std::vector<timed_core> cores;  ///< ascending ids

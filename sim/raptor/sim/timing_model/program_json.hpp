@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -139,7 +140,7 @@ class instruction_fields {
 
 /// The instructions of one core, or why there are none.
 struct json_stream {
-  std::vector<timed_instruction> instructions;
+  std::deque<timed_instruction> instructions;  ///< grows without moving what is there
   std::optional<json_fault> fault;
 };
 
