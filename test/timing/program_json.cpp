@@ -89,6 +89,19 @@ TEST_CASE("the configuration of a single file") {
   CHECK(with("{\"x\":" + std::string(64, '[') + std::string(64, ']') + "}").ends_with("config is nested too deeply"));
 }
 
+TEST_CASE("a core has at most 65536 array groups") {
+  const temporary_folder folder;
+  auto chip = hardware(1);
+  chip.chip_config.core_config.matrix_config.xbar_array_count = 1 << 20;
+  std::string groups = "1";
+  for (int i = 1; i < 65536; ++i) groups += ",1";
+  const auto load = [&](const std::string& list) {
+    return timing::load_timed(folder.write("p.json", R"({"config":{"core_cnt":1,"array_group_map":{"core0":[)" + list + R"(]}},"core0":[{"op":"mvmul","mbiw":8}]})"), chip);
+  };
+  CHECK(load(groups).cores.at(0).groups.size() == 65536);
+  CHECK_THROWS_WITH_AS(static_cast<void>(load(groups + ",1")), "Instruction config field 'array_group_map.core0' has 65537 array groups; 65536 are the most", error);
+}
+
 TEST_CASE("fields of instructions") {
   const auto s = core_of(R"([{"op":"sadd","rd":1,"rs1":2,"rs2":3,"len":"unused here"},
     {"op":"lmv","rd":1,"rs1":2,"len":40,"size":7,"offset":{"offset_select":1,"offset_value":12,"other":[{"offset_value":1}]}},

@@ -121,6 +121,9 @@ inline void check_core(const timed_core& c) {
   }
 }
 
+/// Most array groups of a core: the model keeps a state of each.
+inline constexpr std::size_t most_groups = std::size_t{1} << 16;
+
 /// What a program's configuration says to the timing model; the rest of it is skipped.
 class program_config {
  public:
@@ -140,7 +143,7 @@ class program_config {
     if (map_.is_object()) lists_.emplace(map_, core_count_);
   }
   [[nodiscard]] std::int64_t core_count() const noexcept { return core_count_; }
-  /// Crossbars of the array groups of a core. Errors: malformed.
+  /// Crossbars of the array groups of a core. Errors: malformed; capacity, more than most_groups.
   [[nodiscard]] std::vector<std::int32_t> groups_of(std::int64_t core, std::int64_t available) const {
     const std::string name = "array_group_map.core" + std::to_string(core);
     if (!lists_) throw malformed("Instruction config field 'array_group_map' must be an object");
@@ -158,6 +161,8 @@ class program_config {
     });
     if (sum > available)
       throw malformed("Instruction config field '" + name + "' assigns " + std::to_string(sum) + " crossbars, but hardware provides " + std::to_string(available));
+    if (count > most_groups)
+      throw error(error_code::capacity, "Instruction config field '" + name + "' has " + std::to_string(count) + " array groups; " + std::to_string(most_groups) + " are the most");
     std::vector<std::int32_t> groups;
     groups.reserve(count);
     list.each_entry([&](json_view entry) { groups.push_back(crossbars(entry)); });
