@@ -23,7 +23,7 @@ using namespace raptor;
 
 /// Which parts take part.
 struct parts {
-  bool planning = true, copies = true, placement = true, order = true, shared_pixels = true, search = true;
+  bool planning = true, copies = true, placement = true, order = true, shared_pixels = true, siblings = true, search = true;
 };
 
 // Policies that leave their part out on request, so that one instantiation of the compiler serves all rows.
@@ -80,9 +80,11 @@ compilation compile(const model::graph& model, const target::pim& chip, const to
                         with<convolution_slot>(chosen_strategies(lowering::default_convolution_strategies{}, use.shared_pixels));
   auto choices = tools::variants_of(options);
   if (!use.search) choices.resize(1);
+  auto lowering = options.lowering;
+  lowering.siblings = use.siblings;
   return schedule::keep_best(
              choices,
-             [&](const tools::variant& v) { return basic_compiler(chip, policies, v.lowering(options.lowering)).compile(model); },
+             [&](const tools::variant& v) { return basic_compiler(chip, policies, v.lowering(lowering)).compile(model); },
              [](const compilation& c) { return c.schedule.predicted; })
       .first;
 }
@@ -105,6 +107,7 @@ int main(int argc, char** argv) try {
                                                 {"order (by readiness instead)", parts{.order = false}, 1},
                                                 {"placement and order (PEFT only)", parts{.placement = false, .order = false}, 1},
                                                 {"toeplitz and kernel-in-columns", parts{.shared_pixels = false}, 1},
+                                                {"convolutions lowered together", parts{.siblings = false}, 1},
                                                 {"search over lowerings and copies", parts{.search = false}, 1}};
   std::cout << "left_out,network,ms,mj,reason\n";
   for (int k = 2; k < argc; ++k) {

@@ -11,7 +11,7 @@ std::vector<variant> variants_of(const compile_options& options) {
   constexpr variant all[] = {
       {.crossbar_weight = 1, .tile_time = 12'000'000, .late_tiles = 0.5, .crowding = 0.03, .part_share = 0.75, .join_reads = 1, .energy = 4},
       {.crossbar_weight = 2, .tile_time = 10'000'000, .late_tiles = 0.5, .crowding = 0.2, .part_share = 0.5, .join_reads = 1, .energy = 4},
-      {.crossbar_weight = 0.1, .tile_time = 16'000'000, .late_tiles = 0.5, .crowding = 0.3, .part_share = 0.3, .join_reads = 1},
+      {.crossbar_weight = 0.1, .tile_time = 12'000'000, .late_tiles = 0.5, .crowding = 0.3, .part_share = 0.3, .join_reads = 0},
       {.tile_time = 12'000'000, .crowding = 0.03, .join_reads = 2, .energy = 4},
       {.crossbar_weight = 1, .tile_time = 8'000'000, .late_tiles = 0.5, .crowding = 0, .join_reads = 1, .energy = 4},
   };
