@@ -15,6 +15,14 @@ std::vector<variant> variants_of(const compile_options& options) {
       {.tile_time = 12'000'000, .crowding = 0.03, .join_reads = 2, .energy = 4},
       {.crossbar_weight = 1, .tile_time = 8'000'000, .late_tiles = 0.5, .crowding = 0, .join_reads = 1, .energy = 4},
   };
+  constexpr variant several_inputs[] = {  // at a time: cores have enough to do, larger tiles cost less
+      {.crossbar_weight = 0.1, .tile_time = 16'000'000, .late_tiles = 0.25, .crowding = 0.2, .part_share = 0.5, .join_reads = 1, .energy = 4},
+      {.crossbar_weight = 0.1, .tile_time = 12'000'000, .crowding = 0.2, .part_share = 0.3, .join_reads = 1},
+      {.late_tiles = 0.25, .crowding = 0.2, .part_share = 0.75, .energy = 4},
+      {.crossbar_weight = 1, .tile_time = 12'000'000, .crowding = 0, .part_share = 0.3, .energy = 4},
+      {.crossbar_weight = 2, .tile_time = 10'000'000, .crowding = 0, .part_share = 0.6, .join_reads = 1, .energy = 4},
+      {.crossbar_weight = 0.1, .crowding = 0.2, .part_share = 0.3, .join_reads = 1, .energy = 4},
+  };
   constexpr variant smaller[] = {  // tiles: better where they pay, but each takes two or three times as long to compile
       {.tile_time = 6'000'000, .late_tiles = 0.5, .part_share = 0.4, .join_reads = 2},
       {.crossbar_weight = 1, .tile_time = 6'000'000, .late_tiles = 0.25, .part_share = 0.5, .join_reads = 1, .energy = 4},
@@ -54,11 +62,14 @@ std::vector<variant> variants_of(const compile_options& options) {
     }
   }
   // One stage is also tried as it would be for one input at a time.
-  if (streams(options) && options.pipeline <= 1)
-    for (auto v : for_one_input()) {
+  if (streams(options) && options.pipeline <= 1) {
+    auto more = for_one_input();
+    if (options.effort > 0) more.insert(more.end(), std::begin(several_inputs), std::end(several_inputs));
+    for (auto& v : more) {
       v.one_input = true;
       list.push_back(v);
     }
+  }
   return list;
 }
 
