@@ -78,6 +78,10 @@ class context {
     constexpr double many = 56;
     return static_cast<double>(options.tile_time) * std::clamp(static_cast<double>(rows) / many, options.late_tiles, 1.0);
   }
+  /// Picoseconds of one product over `slices` crossbars' rows: each gives a partial result of `columns` columns, which are added.
+  [[nodiscard]] double product_time(std::int64_t slices, std::int64_t columns) const {
+    return static_cast<double>(slices * time(isa::opcode::mvmul, columns)) + static_cast<double>((slices - 1) * time(isa::opcode::vvadd, columns));
+  }
   /// Crossbars that one part of a convolution may take.
   [[nodiscard]] std::int64_t part_crossbars() const {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(options.part_share * static_cast<double>(chip.crossbars_per_core)), 1, chip.crossbars_per_core);

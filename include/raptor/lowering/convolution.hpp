@@ -149,10 +149,7 @@ struct window_plan {
 [[nodiscard]] inline std::vector<interval> cut_row(const context& c, const convolution_shape& s, std::int64_t pack, const std::vector<logical_matrix>& matrices) {
   const std::int64_t products = checked::divide_up(s.out_width, pack);
   double one = 0;
-  for (const auto& m : matrices) {
-    const auto slices = checked::divide_up(m.rows, c.chip.crossbar_rows);
-    one += static_cast<double>(slices * c.time(isa::opcode::mvmul, m.columns)) + static_cast<double>((slices - 1) * c.time(isa::opcode::vvadd, m.columns));
-  }
+  for (const auto& m : matrices) one += c.product_time(checked::divide_up(m.rows, c.chip.crossbar_rows), m.columns);
   const auto wanted = static_cast<std::int64_t>(one * static_cast<double>(products) / c.tile_time(s.out_height) + 0.5);
   const std::int64_t least = 2 * one > c.tile_time(s.out_height) ? 1 : 2;  // products of a stretch
   const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, products / least));
@@ -307,8 +304,7 @@ inline void lower_windows(context& c, model::vertex v, const window_plan& how) {
         };
         const std::int64_t full = outs.size() / how.pack, rest = outs.size() % how.pack;
         const std::int64_t o0 = block.first_group * s.c() + (how.pack > 1 ? 0 : piece.columns.begin);
-        const auto slices = static_cast<double>(piece.slices.size());
-        const double time = slices * static_cast<double>(c.time(isa::opcode::mvmul, piece.columns.size())) + (slices - 1) * static_cast<double>(c.time(isa::opcode::vvadd, piece.columns.size()));
+        const double time = c.product_time(piece.slices.size(), piece.columns.size());
         if (several) {
           k.repeat(full, time, [&](const affine& ow) {
             std::vector<product_piece> pieces;

@@ -437,8 +437,7 @@ class column_lowering {
         std::int64_t end = j;
         while (end < segment.periods.end && whole_run(end)) ++end;
         if (end > j + 1) {
-          const auto slices = static_cast<double>(checked::divide_up(matrix.rows, c_.chip.crossbar_rows));
-          const double time = slices * static_cast<double>(c_.time(isa::opcode::mvmul, matrix.columns)) + (slices - 1) * static_cast<double>(c_.time(isa::opcode::vvadd, matrix.columns));
+          const double time = c_.product_time(checked::divide_up(matrix.rows, c_.chip.crossbar_rows), matrix.columns);
           k.repeat(end - j, time, [&](const affine& i) { emit(i + j, run.pixels, {0, run.outs}); });
           j = end;
           continue;
